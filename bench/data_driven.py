@@ -1,6 +1,7 @@
 """Windows whose ends are rows, over tables and streams: rows per second.
 
-CPU time of the process, of tables on one thread; windows of time beside them.
+CPU time of the process; tables run on one thread. Windows of time are measured for
+comparison.
 
     python -m bench.data_driven [FILTER] [--count ROWS] [--repeat N] [--json FILE]
 """
@@ -20,12 +21,12 @@ import slidewise as sw
 AGGS = {"s": sw.sum("x"), "avg": sw.mean("x"), "hi": sw.max("x"), "last": sw.last("x")}
 COLLECT = {"all": sw.collect("x")}
 KEYS = (20, 50_000)
-# Times are seconds over some days, so that a key has a row in about so many.
+# Times are seconds over some days; a key has a row about once in this many.
 SECONDS_PER_ROW = 1
 
 
 def main() -> None:
-    """Measures all there is."""
+    """Measures all cases."""
     title = "The speed of windows whose ends are rows."
     report = Report(title, count=1_000_000, clock=time.process_time)
     for keys in KEYS:
@@ -57,24 +58,26 @@ def unsorted(table: pa.Table) -> pa.Table:
 
 
 def cases(report: Report, table: pa.Table, shape: str) -> None:
-    """Each kind of window; a window of a key holds some ten rows."""
-    for name, asked in windows(len(table["k"].unique())).items():
-        call = sw.rolling if "windows" in asked else sw.hopping
+    """Each kind of window; a window of a key holds about ten rows."""
+    for name, options in windows(len(table["k"].unique())).items():
+        call = sw.rolling if "windows" in options else sw.hopping
         for called, aggs in (("", AGGS), (", collect", COLLECT)):
-            timed = partial(call, table, on="t", by="k", aggs=aggs, threads=1, **asked)
+            timed = partial(
+                call, table, on="t", by="k", aggs=aggs, threads=1, **options
+            )
             report.rate(f"{name}, {shape}{called}", len(table), partial(_same, timed))
 
 
 def streams(report: Report, table: pa.Table, shape: str) -> None:
     """The same rows in batches, and the watermark behind each."""
-    asked_of = windows(len(table["k"].unique()))
+    kinds = windows(len(table["k"].unique()))
     for size, rows in (
         (100_000, table),
         (1000, table.slice(0, min(len(table), 100_000))),
     ):
-        for name, asked in asked_of.items():
+        for name, options in kinds.items():
             case = f"stream of {name}, {shape}, {size} rows a batch"
-            timed = partial(_stream, rows, size, asked)
+            timed = partial(_stream, rows, size, options)
             report.rate(case, len(rows), partial(_same, timed))
 
 
@@ -97,8 +100,8 @@ def _same(timed: Any) -> Any:
     return timed
 
 
-def _stream(table: pa.Table, size: int, asked: dict[str, Any]) -> None:
-    made = sw.KeyedWindows(on="t", by="k", aggs=AGGS, late="1m", **asked)
+def _stream(table: pa.Table, size: int, options: dict[str, Any]) -> None:
+    made = sw.KeyedWindows(on="t", by="k", aggs=AGGS, late="1m", **options)
     for start in range(0, len(table), size):
         made.ingest(table.slice(start, size))
         made.advance()

@@ -1,4 +1,4 @@
-"""Rolling functions that have no cheap inverse: slidewise beside its peers.
+"""Rolling functions without a cheap inverse: slidewise compared with its peers.
 
 Millions of rows per second and core, CPU time of the process, the faster of two calls
 on one thread; windows of about 100, 10,000 and 1,000,000 rows.
@@ -173,7 +173,7 @@ def in_bottleneck(name: str) -> Any:
 
 
 def cases() -> list[tuple[str, str, Any, dict[int, int]]]:
-    """Function, library, what to time, and how many rows at most by window."""
+    """Function, library, the call to time, and the largest number of rows by window."""
     slow = dict.fromkeys(WINDOWS, 400_000)
     own = sw.aggregation(combine=lambda a, b: a if a >= b else b, identity=None)
     largest = sw.native(lambda a, b: a if a >= b else b, "float64")
@@ -238,7 +238,7 @@ def cases() -> list[tuple[str, str, Any, dict[int, int]]]:
 
 
 def max_of(values: Any) -> Any:
-    """What a user's function does to a window of pandas."""
+    """Applies a user's function to a window of pandas."""
     best = values[0]
     for value in values:
         best = best if best >= value else value
@@ -246,7 +246,7 @@ def max_of(values: Any) -> Any:
 
 
 def _one_window(data: Data, function: str, name: str, window: int) -> str:
-    """What computes every window anew, over a single one."""
+    """Times one window for libraries that compute every window anew."""
     values = data.v[:window]
     if name == "polars":
         column = pl.Series(data.d[:window])
@@ -294,7 +294,7 @@ def _head(rows: int) -> list[str]:
         check=False,
     )
     return [
-        "# Functions without a cheap inverse, beside other libraries",
+        "# Functions without a cheap inverse, compared with other libraries",
         "",
         f"{time.strftime('%Y-%m-%d')}, commit {done.stdout.strip() or 'unknown'},",
         f"{_processor()}, Python {platform.python_version()}; {versions()}.",

@@ -1,4 +1,4 @@
-"""Times `KeyedWindows`: tables in, answers out; and what changed, for followers.
+"""Times `KeyedWindows`: ingest, answers, and the changes that followers apply.
 
     make bench-keyed [ARGS="--only '50 k'"] [RECORD=prefix]
 

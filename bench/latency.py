@@ -1,10 +1,10 @@
-"""Draws what `make bench-latency` measured: which share of calls took longer than what.
+"""Draws the record of `make bench-latency`: the share of slow calls by time.
 
     python -m bench.latency RECORD.json [PICTURE.png]
 
 One panel per window length. Both axes are logarithmic: a line that falls steeply
-belongs to an algorithm whose calls are all alike; a shelf far to the right, to one that
-stops now and then. The shares at which p99.9 and p99.999 are read are marked.
+belongs to an algorithm whose calls take equal times, a flat line far to the right to
+one with rare slow calls. The shares of p99.9 and p99.999 are marked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Worst-case constant, amortised, trees: told apart by the look of the line too.
+# The style of a line shows its class: worst-case constant, amortised, trees.
 _LOOKS = {
     "subtract_on_evict": ("#6b7280", ":"),
     "daba": ("#1d4ed8", "-"),
@@ -51,8 +51,8 @@ def draw(record: dict[str, Any], picture: Path) -> None:
     """Draws the whole items of a record.
 
     Args:
-        record: What the benchmark wrote.
-        picture: The file to write; its suffix says in which format.
+        record: The record of the benchmark.
+        picture: The file to write; its suffix is the format.
     """
     cases = [case for case in record["cases"] if case["timed"] == "item"]
     lengths = sorted({case["n"] for case in cases})
@@ -105,7 +105,7 @@ def _panel(axes: Axes, cases: list[dict[str, Any]]) -> None:
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("record", type=Path, help="what the benchmark wrote")
+    parser.add_argument("record", type=Path, help="the record of the benchmark")
     parser.add_argument("picture", type=Path, nargs="?", help="default: beside it")
     options = parser.parse_args()
     picture = options.picture or options.record.with_suffix(".png")

@@ -1,4 +1,4 @@
-"""What the Python benchmarks share: options, repetition, the table, the record."""
+"""Shared parts of the Python benchmarks: options, repetition, table, record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Figure", "Report", "machine", "resident_bytes"]
 
 Clock = Callable[[], float]
 
-# Prepares a run, and gives the function to be timed.
+# Prepares a run and returns the function to time.
 Prepare = Callable[[], Callable[[], object]]
 
 
@@ -33,12 +33,12 @@ class Figure:
 
 
 class Report:
-    """Runs the cases that were asked for, prints each, and records them all.
+    """Runs the selected cases, prints each, and records all of them.
 
     Args:
-        title: What is measured, for the help text.
-        count: How many items or rows a case takes by default.
-        clock: What time is measured with, in seconds.
+        title: The subject of the measurement, for the help text.
+        count: The default number of items or rows of a case.
+        clock: A function that returns the time in seconds.
     """
 
     def __init__(self, title: str, *, count: int, clock: Clock) -> None:
@@ -55,7 +55,7 @@ class Report:
         print()
 
     def wants(self, case: str) -> bool:
-        """Whether a case is among those asked for."""
+        """Whether a case is selected."""
         return self._filter in case
 
     def rate(self, case: str, count: int, prepare: Prepare) -> None:
@@ -64,7 +64,7 @@ class Report:
         Args:
             case: Its name.
             count: How many items one run takes.
-            prepare: Prepares a run, and gives the function to be timed.
+            prepare: Prepares a run and returns the function to time.
         """
         self._time(case, "M/s", prepare, lambda seconds: count / seconds / 1e6)
 
@@ -73,12 +73,12 @@ class Report:
         self._time(case, "ns", prepare, lambda seconds: seconds / count * 1e9)
 
     def figure(self, case: str, unit: str, value: Callable[[], float]) -> None:
-        """Takes a figure that does not vary from run to run."""
+        """Records a figure that does not vary from run to run."""
         if self.wants(case):
             self._add(Figure(case, unit, value(), []))
 
     def write(self) -> None:
-        """Writes the record, if one was asked for."""
+        """Writes the record, if there is a file for it."""
         if self._json is not None:
             figures = [asdict(figure) for figure in self._figures]
             record = {"machine": self._machine, "figures": figures}
@@ -112,7 +112,7 @@ class Report:
 
 
 def resident_bytes() -> int | None:
-    """What this process holds in memory, or None where the system does not say."""
+    """The resident memory of this process, or None if the system does not report it."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None
@@ -134,7 +134,7 @@ _PACKAGES = ("slidewise", "numpy", "pandas", "polars", "pyarrow")
 
 
 def machine(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
-    """What was measured, and on what."""
+    """The record: figures, machine and versions."""
     versions = (f"{name} {metadata.version(name)}" for name in packages)
     return {
         "date": time.strftime("%Y-%m-%d"),
@@ -146,7 +146,7 @@ def machine(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit of the checkout this file is in; what is installed may be another."""
+    """The commit of this checkout; the installed package may be of another."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=Path(__file__).parent,

@@ -1,4 +1,4 @@
-"""How right rolling numbers are: slidewise beside its peers, as a page of the docs.
+"""The accuracy of rolling numbers beside other libraries, as a page of the docs.
 
 pip install -r bench/requirements-peers.txt    # in an environment with slidewise
 python -m bench.numbers [--slides 10000000] [--out docs/numbers.md]
@@ -19,7 +19,7 @@ INF, NAN = math.inf, math.nan
 WINDOW = 1_000
 SAMPLES = 2_000
 
-# Input, kind, what the last window of 3 must give, in words.
+# Input, kind, the exact answer of the last window of 3, and a note.
 PROBES = [
     ([1e16, 1, 1, 1, 1], "sum", 3.0, "`[1e16, 1, 1, 1, 1]`"),
     ([1e16, 1, 1, 1, 1], "std", 0.0, "`[1e16, 1, 1, 1, 1]`"),
@@ -93,12 +93,12 @@ def _head() -> list[str]:
     ]
 
 
-# -- what enters and leaves ------------------------------------------------------------
+# -- values that enter and leave -------------------------------------------------------
 
 
 def _probes() -> list[str]:
     lines = [
-        "## What leaves a window leaves no trace",
+        "## Values that left the window leave no trace",
         "",
         "The answer of the last row, over a window of three rows. Wrong answers are",
         "bold; answers that are a matter of convention, because NaN or infinity is",
@@ -164,8 +164,8 @@ def _series(slides: int) -> list[str]:
     ]
     limited = [peer for peer in PEERS if peer.most < slides]
     if limited:
-        told = ", ".join(f"{peer.name} {peer.most:,}" for peer in limited)
-        lines += [f"Fewer slides, because they take long: {told}.", ""]
+        text = ", ".join(f"{peer.name} {peer.most:,}" for peer in limited)
+        lines += [f"Fewer slides, because they take long: {text}.", ""]
     lines += [
         _row(["values", "", *(peer.name for peer in PEERS)]),
         _row(["---"] * (2 + len(PEERS))),
@@ -194,16 +194,16 @@ def _error(peer: Peer, kind: str, values: Answers) -> str:
     wrong = [error for error in errors if math.isnan(error)]
     if wrong:
         return f"**NaN in {len(wrong) / len(errors):.0%}**"
-    told = f"{float(np.median(errors)):.1g} / {max(errors):.1g}"
-    return f"**{told}**" if max(errors) >= 1e-9 else told
+    text = f"{float(np.median(errors)):.1g} / {max(errors):.1g}"
+    return f"**{text}**" if max(errors) >= 1e-9 else text
 
 
 def _exact(kind: str, values: Answers) -> tuple[float, float]:
-    """The answer, and what its error is a share of."""
+    """The answer, and the number by which its error is divided."""
     total = math.fsum(values)
     if kind == "sum":
         return total, math.fsum(abs(values))
-    # Two passes in extended precision: the mean's own error is corrected for.
+    # Two passes in extended precision; the second corrects the error of the mean.
     wide = values.astype(np.longdouble)
     distances = wide - np.longdouble(total) / len(values)
     squares = (distances**2).sum() - distances.sum() ** 2 / len(values)

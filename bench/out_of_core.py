@@ -101,7 +101,7 @@ def by_polars(file: Path, _memory: int, folder: Path) -> int:
 
 
 def whole(file: Path, memory: int, folder: Path) -> int:
-    """The product: from file to file."""
+    """`rolling_file`, from file to file."""
     aggs = {"s": sw.sum("v"), "n": sw.count(), "m": sw.max("y")}
     spec = Spec.make(on="t", by="k", windows=["1h", "1d"], aggs=aggs)
 
@@ -118,7 +118,7 @@ def whole(file: Path, memory: int, folder: Path) -> int:
 
 @contextmanager
 def measured(name: str) -> Iterator[None]:
-    """Prints what the block took."""
+    """Prints the time and memory that the block takes."""
     begin, cpu = time.perf_counter(), time.process_time()
     yield
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
@@ -130,7 +130,7 @@ def measured(name: str) -> Iterator[None]:
 
 
 def main() -> None:
-    """Makes the file if it is missing, and measures one way."""
+    """Makes the file if it is missing, else measures one engine."""
     ways = {"slidewise": by_slidewise, "duckdb": by_duckdb, "polars": by_polars}
     ways["whole"] = whole
     parser = argparse.ArgumentParser(description=__doc__)

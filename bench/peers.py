@@ -1,7 +1,7 @@
 """Rolling aggregates as other libraries compute them, one function for all.
 
 Each peer answers `rolling(kind, values, window)` with one number per row, over the last
-`window` rows, as it comes out of the box. One that is not installed is left out.
+`window` rows, with default settings. A peer that is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Peer:
     """A library.
 
     Attributes:
-        name: How it is called.
-        kinds: What it offers.
-        most: How many rows it takes in reasonable time.
+        name: Its name.
+        kinds: The kinds that it has.
+        most: The number of rows that it can process in reasonable time.
     """
 
     name = ""
@@ -176,7 +176,7 @@ class River(Peer):
 
 
 def _root(variances: Answers) -> Answers:
-    """The square root; what was not a variance is not a number."""
+    """The square root of a variance; NaN if it is negative."""
     with np.errstate(invalid="ignore"):
         roots: Answers = np.sqrt(variances)
     return roots
@@ -206,7 +206,7 @@ PEERS = [
 
 
 def versions() -> str:
-    """The peers there are, with their versions."""
+    """The installed peers with their versions."""
     return ", ".join(f"{peer.name} {_version(peer.package)}" for peer in PEERS)
 
 

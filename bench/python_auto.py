@@ -1,6 +1,6 @@
-"""What `algorithm="auto"` chooses between, measured: the figures behind its table.
+"""The figures behind the rules of `algorithm="auto"`.
 
-Entries come in order: that is the case in which there is a choice. Per aggregation and
+Entries come in order, because only then is there a choice. Per aggregation and
 algorithm the three calls of a slide (evict, insert, query), the loop included, and
 combines per slide where they can be counted.
 """
@@ -19,7 +19,7 @@ from slidewise.window.algorithms import ALGORITHMS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Those that a rule takes, or could.
+# The algorithms that a rule names or could name.
 CANDIDATES = [
     "fiba",
     "subtract_on_evict",

@@ -1,6 +1,6 @@
-"""Aggregations of one's own through Numba, beside built-in ones and Python; sketches.
+"""Custom aggregations by Numba, compared with built-in ones and with Python; sketches.
 
-The same operation three times: built in, compiled by Numba, and in Python. `three
+Measures one operation three times: built in, compiled by Numba, and in Python. `three
 calls` are those of a slide (evict, insert, query), the loop included; `bulk` evicts,
 inserts and answers 1,024 entries at a time.
 """

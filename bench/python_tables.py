@@ -1,6 +1,6 @@
 """`slidewise.rolling` over tables of several shapes: rows per second.
 
-CPU time of the process, all its threads together.
+CPU time of the process, summed over its threads.
 
     python -m bench.python_tables [FILTER] [--count ROWS] [--repeat N] [--json FILE]
 """
@@ -31,7 +31,7 @@ SIX = {
 
 
 def main() -> None:
-    """Measures all there is."""
+    """Measures all cases."""
     title = "The speed of slidewise.rolling."
     report = Report(title, count=1_000_000, clock=time.process_time)
     table = trips(report.count)
@@ -57,14 +57,14 @@ def trips(rows: int) -> pa.Table:
     )
 
 
-def measure(report: Report, case: str, table: Any, **asked: Any) -> None:
-    """One case: the same call, again and again."""
-    call = partial(sw.rolling, table, on="t", **asked)
+def measure(report: Report, case: str, table: Any, **options: Any) -> None:
+    """One case: the same call, repeated."""
+    call = partial(sw.rolling, table, on="t", **options)
     report.rate(case, len(table), lambda: call)
 
 
 def shapes(report: Report, table: pa.Table) -> None:
-    """What is asked for."""
+    """The requests: windows and aggregations."""
     x, deviation = {"s": sw.sum("x")}, {"sd": sw.stddev("x")}
     measure(report, "sum, 1 window", table, windows="24h", aggs=x)
     measure(report, "max, 1 window", table, windows="24h", aggs={"m": sw.max("x")})
@@ -90,21 +90,21 @@ def shapes(report: Report, table: pa.Table) -> None:
 
 
 def orders(report: Report, table: pa.Table) -> None:
-    """In which order rows stand, and which of them see one another."""
-    asked = {"by": "key", "windows": WINDOWS, "aggs": COUNT_MEAN}
+    """The order of the rows, `ties=` and `arrival=`."""
+    options = {"by": "key", "windows": WINDOWS, "aggs": COUNT_MEAN}
     shuffled = table.take(np.random.default_rng(7).permutation(len(table)))
-    measure(report, "count and mean, unsorted table", shuffled, **asked)
-    measure(report, "count and mean, ties=rows", table, ties="rows", **asked)
-    measure(report, "count and mean, arrival=", table, arrival="arrived", **asked)
+    measure(report, "count and mean, unsorted table", shuffled, **options)
+    measure(report, "count and mean, ties=rows", table, ties="rows", **options)
+    measure(report, "count and mean, arrival=", table, arrival="arrived", **options)
     one = {"windows": "24h", "aggs": {"s": sw.sum("x")}}
     measure(report, "sum, 1 window, arrival=, one key", table, arrival="arrived", **one)
 
 
 def frames(report: Report, table: pa.Table) -> None:
     """The same table as other libraries hold it."""
-    asked = {"by": "key", "windows": WINDOWS, "aggs": COUNT_MEAN}
-    measure(report, "count and mean, pandas", table.to_pandas(), **asked)
-    measure(report, "count and mean, polars", pl.from_arrow(table), **asked)
+    options = {"by": "key", "windows": WINDOWS, "aggs": COUNT_MEAN}
+    measure(report, "count and mean, pandas", table.to_pandas(), **options)
+    measure(report, "count and mean, polars", pl.from_arrow(table), **options)
 
 
 if __name__ == "__main__":

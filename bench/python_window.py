@@ -25,7 +25,7 @@ import slidewise as sw
 # Calls per run of a case that calls once per item.
 CALLS = 200_000
 
-# Small windows at once: enough for their own memory to be what counts.
+# The number of small windows: enough for their memory to dominate.
 MANY = 50_000
 
 Aggs = sw.Aggregation | Mapping[str, sw.Aggregation]
@@ -33,7 +33,7 @@ Timed = Callable[[], object]
 
 
 def main() -> None:
-    """Measures all there is."""
+    """Measures all cases."""
     title = "The speed and the memory of slidewise.Window."
     report = Report(title, count=1_000_000, clock=time.thread_time)
     calls_in_order(report)
@@ -126,7 +126,7 @@ def calls_one_by_one(report: Report) -> None:
 
 
 def late_calls(report: Report) -> None:
-    """Entry i arrives as number i + lag, its lag drawn from 0..d."""
+    """Entry i arrives as number i + lag, with its lag drawn from 0..d."""
     for d in (16, 1024, 65536):
         case = f"three calls, sum float, random lag d={d}"
         if report.wants(case):
@@ -141,7 +141,7 @@ def arrivals(count: int, d: int) -> list[int]:
 
 
 def late(times: Sequence[int]) -> Timed:
-    """The three calls for the last of these times, on a window of all before."""
+    """The three calls for the last of these times, on a window of all earlier ones."""
     before = np.asarray(times[:-CALLS])
     window = sw.Window(sw.sum())
     window.insert_many(before, before % 101 * 0.01)
@@ -179,7 +179,7 @@ def half_evicted(count: int) -> Timed:
 
 
 def snapshots(report: Report) -> None:
-    """All entries out, and back in."""
+    """Evicts all entries and inserts them again."""
     n = report.count
     window = filled(sw.sum(), n)
     blob = window.to_bytes()
@@ -191,7 +191,7 @@ def snapshots(report: Report) -> None:
 
 
 def memory(report: Report) -> None:
-    """What windows say they hold, and what the process holds for many small ones."""
+    """Memory: `nbytes` of windows, and the resident memory of many small ones."""
     n = report.count
 
     def counted(entries: int) -> float:
@@ -207,7 +207,7 @@ def memory(report: Report) -> None:
 
 
 def in_own_process(entries: int) -> float:
-    """Resident memory is only meaningful where nothing was freed before."""
+    """Runs in a new process, because resident memory counts memory freed before."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(resident, entries).result()
 

@@ -1,4 +1,4 @@
-"""What `bench.rolling_peers` measures, and how each library is asked for it."""
+"""The cases of `bench.rolling_peers`, and the call of each library for them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Case:
     """One line of the table.
 
     Attributes:
-        name: As it stands there.
-        key: What libraries know it by.
+        name: Its name in the table.
+        key: Its name in `Peer.can`.
         goal: M rows/s, or a multiple of the best peer.
-        windows: For which of the three windows it is measured.
+        windows: The windows, of three, for which it is measured.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Data:
         self.keys = draw.integers(0, 1000, count)
 
     def values(self, key: str) -> Any:
-        """The column that a case is about."""
+        """The column of a case."""
         return self.integers if key.endswith(" i") else self.floats
 
     @cached_property
@@ -96,10 +96,10 @@ class Peer:
     """A library.
 
     Attributes:
-        name: How it is called.
+        name: Its name.
         can: The cases that it has.
-        prepare: From a case's key, data and a window, the call to be timed.
-        most: Rows at most by case; under "" for all others.
+        prepare: Makes the call to time from a case's key, data and a window.
+        most: The largest number of rows by case; "" is for all others.
     """
 
     name: str
@@ -126,21 +126,21 @@ def _slidewise(key: str, data: Data, window: str) -> Callable[[], Any]:
         "quantile": partial(sw.quantile, q=0.9),
     }
     three = {"s": sw.sum("f"), "m": sw.max("f"), "d": sw.stddev("f")}
-    asked: dict[str, Any] = {"windows": window}
+    options: dict[str, Any] = {"windows": window}
     if key.startswith("hops"):
         every = f"{int(SECONDS[window] * 1e9) // int(key.split()[1])}ns"
         hop = {"window": window, "every": every, "aggs": {"a": sw.sum("f")}}
         return partial(sw.hopping, data.table, on="t", **hop)
     if key == "keys":
         # About as many rows per key as the window has of one series.
-        asked = {"windows": f"{int(SECONDS[window] * 1000)}s", "by": "k"}
-        asked["aggs"] = {"a": sw.sum("f")}
+        options = {"windows": f"{int(SECONDS[window] * 1000)}s", "by": "k"}
+        options["aggs"] = {"a": sw.sum("f")}
     elif key == "lengths":
-        asked = {"windows": list(LENGTHS), "aggs": three}
+        options = {"windows": list(LENGTHS), "aggs": three}
     else:
         kind = key.split()[0]
-        asked["aggs"] = three if kind == "three" else {"a": made[kind](of)}
-    return partial(sw.rolling, data.table, on="t", **asked)
+        options["aggs"] = three if kind == "three" else {"a": made[kind](of)}
+    return partial(sw.rolling, data.table, on="t", **options)
 
 
 # -- pandas ----------------------------------------------------------------------------
@@ -229,10 +229,10 @@ def _duckdb(key: str, data: Data, window: str) -> Callable[[], Any]:
     )
     kinds = {"keys": ["sum"], "three": ["sum", "max", "std"]}.get(kind, [kind])
     of = "f" if key == "keys" else of
-    asked = ", ".join(
+    columns = ", ".join(
         f"{_SQL[kind].format(v=of)} OVER w AS a{at}" for at, kind in enumerate(kinds)
     )
-    query = f"SELECT {asked} FROM data WINDOW w AS {frame}"
+    query = f"SELECT {columns} FROM data WINDOW w AS {frame}"
     return lambda: connection.sql(query).to_arrow_table()
 
 

@@ -1,4 +1,4 @@
-"""From the figures of `bench.rolling_peers` to `speed.md` and `speed.png`."""
+"""Writes `speed.md` and `speed.png` from the figures of `bench.rolling_peers`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ on fewer rows.
 """
 
 
-def write(folder: Path, told: dict[str, Any], rows: list[Row]) -> None:
+def write(folder: Path, run: dict[str, Any], rows: list[Row]) -> None:
     """Writes the page and its picture."""
     folder.mkdir(parents=True, exist_ok=True)
-    page = [_HEAD.format(**told)]
+    page = [_HEAD.format(**run)]
     for case in CASES:
         here = [row for row in rows if row.case == case.name]
         if here:
-            page.append(_table(case.name, case.goal, here, told["rows"]))
+            page.append(_table(case.name, case.goal, here, run["rows"]))
     (folder / "speed.md").write_text("\n".join(page), encoding="utf-8")
     _draw(folder / "speed.png", rows)
 
@@ -67,9 +67,9 @@ def _table(name: str, goal: str, rows: list[Row], count: int) -> str:
         fewer = f" ({row.rows:,} rows)" if row.rows < count else ""
         cells = []
         for at in windows:
-            told = f"{_shown(row.warm[at])} ({_shown(row.first[at])})"
+            cell = f"{_shown(row.warm[at])} ({_shown(row.first[at])})"
             leads = row in timed and row.warm[at] == best[at]
-            cells.append(f"**{told}**" if leads else told)
+            cells.append(f"**{cell}**" if leads else cell)
         lines.append(f"| {row.peer}{fewer} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 

@@ -1,17 +1,16 @@
-"""Rolling aggregates over tables: slidewise beside its peers, one core, CPU time.
+"""Rolling aggregates over tables: slidewise and its peers, one core, CPU time.
 
     pip install -r bench/requirements-peers.txt    # in an environment with slidewise
     taskset -c 0 python -m bench.rolling_peers [FILTER] [--rows 10000000] [--out docs]
 
 Rows arrive at random (Poisson) times, one per millisecond on average; windows of 100
-ms, 10 s and 1,000 s hold about 100, 10,000 and 1,000,000 of them. A call makes its
-results anew. A cell is millions of rows per second of CPU time of the process: the best
-of three calls, fewer of those that take seconds, and behind it the very first one.
-Writes `speed.md` and `speed.png` under --out, and all figures as JSON where --json
-says.
+ms, 10 s and 1,000 s hold about 100, 10,000 and 1,000,000 of them. Each call makes new
+results. A cell is millions of rows per second of CPU time of the process: the best of
+three calls (fewer if they take seconds), followed by the first one. Writes `speed.md`
+and `speed.png` into --out, and all figures as JSON into --json.
 
-bottleneck and numbagg count rows instead of looking at times: another, easier question.
-Peers that take long get fewer rows; the table says how many.
+bottleneck and numbagg have windows of rows, which is an easier task, as they read no
+times. Slow peers get fewer rows; the table states how many.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     from bench.rolling_cases import Case, Peer
 
 CALLS = 3
-# Seconds after which no call follows.
+# No further call is made after this many seconds.
 ENOUGH = 8
 WINDOWS = {"100": "100ms", "10k": "10s", "1M": "1000s"}
 
 
 @dataclass(slots=True)
 class Row:
-    """What one library did in one case, in M rows/s by window."""
+    """The figures of one library in one case, in M rows/s by window."""
 
     case: str
     peer: str
@@ -56,7 +55,7 @@ class Row:
 
 
 def main() -> None:
-    """Measures what is asked for, and writes it down."""
+    """Measures the selected cases, and writes the figures."""
     parser = argparse.ArgumentParser(description="Rolling aggregates beside peers.")
     parser.add_argument("filter", nargs="?", default="", help="only cases with this")
     parser.add_argument("--rows", type=int, default=10_000_000)
@@ -69,7 +68,7 @@ def main() -> None:
     for case in CASES:
         if options.filter in case.name:
             rows += measured(case, options.rows)
-    told = {
+    run = {
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
         "load": f"{before:.1f} before, {os.getloadavg()[0]:.1f} after",
         "date": time.strftime("%Y-%m-%d"),
@@ -78,16 +77,16 @@ def main() -> None:
     }
     if options.json:
         figures = [{slot: getattr(row, slot) for slot in Row.__slots__} for row in rows]
-        record = {"told": told, "figures": figures}
+        record = {"run": run, "figures": figures}
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if options.out:
-        from bench.rolling_page import write  # it draws, which not everybody can
+        from bench.rolling_page import write  # needs matplotlib
 
-        write(options.out, told, rows)
+        write(options.out, run, rows)
 
 
 def measured(case: Case, count: int) -> list[Row]:
-    """A case by every library that has it."""
+    """Measures a case with every library that has it."""
     rows = []
     for peer in PEERS:
         if case.key not in peer.can:
@@ -106,7 +105,7 @@ def measured(case: Case, count: int) -> list[Row]:
 
 @lru_cache(maxsize=4)
 def rows_of(count: int) -> Data:
-    """So many rows, drawn once."""
+    """The data of this many rows, drawn once."""
     return Data(count)
 
 

@@ -1,10 +1,10 @@
-"""A long run: memory must not grow, and windows that hold themselves must be collected.
+"""A long run: memory must not grow, and windows in reference cycles must be collected.
 
-`--native` operations on windows with a native aggregation (compiled by Numba where that
-is there, else built in), `--python` operations with one in Python, over algorithms in
-turn; then `--cycles` windows whose own functions hold them. An operation is an insert,
-an evict or a query; each window is also filled in bulk, copied and dropped. Ends with
-status 1 if the process grew by more than a mebibyte after its warm-up.
+`--native` operations on windows with a native aggregation (compiled by Numba if it is
+installed, else built in), `--python` operations with one in Python, over algorithms in
+turn; then `--cycles` windows that their own functions refer to. An operation is an
+insert, an evict or a query; each window is also filled in bulk, copied and dropped.
+Ends with status 1 if the process grew by more than a mebibyte after its warm-up.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _python() -> Any:
 
 
 def _rounds(make: Any) -> Iterator[int]:
-    """Goes on for ever; gives the number of operations since the last time."""
+    """Runs for ever; yields the number of operations since the last yield."""
     agg = make()
     numbers = np.arange(64) * 0.5
     while True:
@@ -112,7 +112,7 @@ def _cycles(count: int) -> bool:
     del w, held, agg
     gc.collect()
     left = sum(reference() is not None for reference in alive)
-    print(f"windows that hold themselves: {count:,}, {left} left", flush=True)
+    print(f"windows in reference cycles: {count:,}, {left} left", flush=True)
     return left == 0
 
 

@@ -1,14 +1,14 @@
-"""Batch on Spark: `slidewise.spark.rolling` beside Spark's own window frames.
+"""Batch on Spark: `slidewise.spark.rolling` compared with Spark's window frames.
 
 Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one hot key
 (5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max and stddev.
-The time is that of the whole job into a sink that keeps nothing: wall clock, and the
-CPU time of the process with all its children (JVM and Python workers), compiling
-included. Spark's frames run with its segment tree on and off; off takes time in
-proportion to the rows of a window, and over the hot key it is left out.
+Measures the whole job into a sink that keeps nothing: wall clock, and the CPU time of
+the process with all its children (JVM and Python workers), compiling included. Spark's
+frames run with and without its segment tree; without it the time is proportional to the
+rows of a window, so the hot key is skipped.
 
-What two cores can gain at all is measured in the same turns: two processes of plain
-arithmetic, each alone and side by side.
+The same turns measure the largest possible gain of two cores: two processes of plain
+arithmetic, each alone and both at once.
 
     python -m bench.spark_batch --rows 1000000 --hot 5000000 --cores 2
 """
@@ -90,18 +90,18 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
         (f"slidewise, split=4: {one}", options.hot, lambda: ours(heat, 4)),
         (f"Spark, segment tree: {one}", options.hot, lambda: theirs(heat, True)),
     ]
-    asked = [case for case in cases if options.filter in case[0]]
-    runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in asked}
-    # In turn, so that no case has a colder compiler than another.
+    selected = [case for case in cases if options.filter in case[0]]
+    runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in selected}
+    # In turn, so that the JVM's compiler is equally warm for all cases.
     gains = []
     for _ in range(options.repeat + 1):
         gains.append(gain())
-        for case, count, make in asked:
+        for case, count, make in selected:
             runs[case].append(measured(count, make))
     spark.stop()
     shown = " ".join(f"{one:.2f}" for one in gains)
     print(f"two busy processes do {statistics.median(gains):.2f} x of one ({shown})")
-    return [told(case, runs[case]) for case, _, _ in asked]
+    return [summary(case, runs[case]) for case, _, _ in selected]
 
 
 def write(path: Path, count: int, keys: int, *, days: int) -> str:
@@ -123,7 +123,7 @@ def ours(df: Any, split: str | bool | int = "auto") -> Any:
 
 
 def passed(df: Any) -> Any:
-    """The shuffle, the sort and the way through Python, and nothing else."""
+    """Only the shuffle, the sort and the transfer through Python."""
     rows = df.repartition(4, "k").sortWithinPartitions("k", "ts")
     return rows.mapInArrow(lambda batches: batches, df.schema)
 
@@ -144,7 +144,7 @@ def theirs(df: Any, tree: bool) -> Any:
 
 
 def gain() -> float:
-    """How much more two processes of plain arithmetic do than one, per second."""
+    """The throughput of two processes of plain arithmetic relative to one."""
 
     def seconds(many: int) -> float:
         command = [sys.executable, "-c", ARITHMETIC]
@@ -165,8 +165,8 @@ def measured(count: int, make: Callable[[], Any]) -> tuple[float, float]:
     return round(wall, 2), round(cpu / count * 1e6, 2)
 
 
-def told(case: str, runs: list[tuple[float, float]]) -> dict[str, Any]:
-    """What the runs of a case come to: the first one compiles, the others count."""
+def summary(case: str, runs: list[tuple[float, float]]) -> dict[str, Any]:
+    """The figures of a case: the first run compiles, the others count."""
     walls, cpus = ([run[at] for run in runs] for at in (0, 1))
     figure = {
         "case": case,
@@ -185,7 +185,7 @@ def told(case: str, runs: list[tuple[float, float]]) -> dict[str, Any]:
 
 
 def tree_seconds() -> float:
-    """CPU time of this process and all that it started, those that ended included."""
+    """CPU time of this process and all its children, also of those that have ended."""
     ticks, children = {}, {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -1,8 +1,8 @@
-"""A stream that is killed, and how long it takes until it answers again.
+"""Times how long a killed stream takes until it answers again.
 
-A process of its own, so that all of it can be killed: `bench.spark_stream` runs it as
-`python -m bench.spark_restart folder slidewise`, and counts the time from its start to
-the first micro-batch that a sink has got.
+It is a separate process, so that all of it can be killed: `bench.spark_stream` runs it
+as `python -m bench.spark_restart folder slidewise`, and counts the time from its start
+to the first micro-batch that a sink has got.
 """
 
 import os
@@ -19,10 +19,11 @@ __all__ = ["seconds_to_first"]
 
 
 def seconds_to_first(folder: Path, engine: str, times: int) -> list[float]:
-    """Starts the stream, and kills and starts it again so many times.
+    """Starts the stream, then kills and restarts it `times` times.
 
     Args:
-        folder: Of the source's files, with `-checkpoint` behind it that of the query.
+        folder: The folder of the source's files; with the suffix `-checkpoint`, that of
+            the query.
         engine: "slidewise" or "spark".
         times: How many restarts.
     """
@@ -58,7 +59,7 @@ def _line(running: subprocess.Popen[str]) -> None:
 
 
 def _kill(running: subprocess.Popen[str]) -> None:
-    """The driver, its JVM and all workers, none of which is asked."""
+    """Kills the driver, its JVM and all workers with SIGKILL."""
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
 

@@ -1,10 +1,10 @@
 """A long stream: the memory of its processes and the size of its state stay flat.
 
-A file of rows arrives every few seconds, with event time that passes a hundred times as
-fast, so that windows of an hour fill and empty many times over. Every half minute the
-resident memory of the JVM and of each Python worker, the pages and bytes touched, and
-the size of the checkpoint's state are printed. Ends with status 1 if a worker grew by
-more than 32 MiB over the second half, or the answers were not as many as the rows.
+A file of rows arrives every few seconds. Event time passes a hundred times as fast, so
+that windows of an hour fill and empty many times. Every half minute the resident memory
+of the JVM and of each Python worker, the pages and bytes touched, and the size of the
+checkpoint's state are printed. Ends with status 1 if a worker grew by more than 32 MiB
+over the second half, or the numbers of answers and rows differ.
 
     python -m bench.spark_soak --minutes 30
 """
@@ -30,7 +30,7 @@ ROWS, KEYS = 5_000, 500
 
 
 def feed(source: Source, until: float) -> int:
-    """Writes a file every few seconds; gives how many."""
+    """Writes a file every few seconds; yields their number."""
     at, span = 0, int(EVERY * SPEED * 1_000_000)
     while time.monotonic() < until:
         times = DAY + at * span + source.random.integers(-span, span, ROWS)
@@ -47,7 +47,7 @@ def resident(pid: int) -> float:
 
 
 def below(pid: int) -> dict[int, str]:
-    """The processes that a process started, and theirs: what they run."""
+    """The descendants of a process, with their command lines."""
     children: dict[int, list[int]] = {}
     names = {}
     for entry in Path("/proc").iterdir():
@@ -82,12 +82,12 @@ def main() -> int:
     spark = session("soak", master="local[2]", config=config)
     counts: dict[str, float] = {}
 
-    def tell(_: Any, told: dict[str, float]) -> None:
-        for name, count in told.items():
+    def report(_: Any, batch: dict[str, float]) -> None:
+        for name, count in batch.items():
             before = 0 if name == "state_bytes" else counts.get(name, 0)
             counts[name] = before + count
 
-    spark.streams.addListener(Listener(tell))
+    spark.streams.addListener(Listener(report))
     with tempfile.TemporaryDirectory() as folder:
         source = Source(Path(folder) / "in")
         answers = rolling(

@@ -1,19 +1,20 @@
-"""Streams on Spark: windows over streams beside what Spark has of its own.
+"""Streams on Spark: windows over streams compared with Spark's own operators.
 
-- many keys: 500,000 rows per micro-batch over 50,000 keys, windows of 1 h and 24 h, of
-  each count, sum and max, `emit="update"`; beside Spark's plain running sum per key.
+- many keys: 500,000 rows per micro-batch over 50,000 keys, windows of 1 h and 24 h,
+  each with count, sum and max, `emit="update"`; compared with Spark's running sum per
+  key.
 - huge windows: 20 keys with 10,000 or 1,000,000 rows in 24 h, 1,000 new ones per key
   and micro-batch, `emit="arrival"`, 1 h + 24 h; and with 10 % of the rows late by up to
-  1 h. The rows so far come by `initial=`.
+  1 h. Earlier rows are given as `initial=`.
 - restart: the first of these, killed with all its processes (-9) after a few
   micro-batches: from the start of the next process to its first micro-batch in a sink.
-- hops: windows of 60 and of 1,440 slides, of several sets of aggregations, and how many
-  of the windows that are over came out; beside Spark's `window()` at 60.
+- hops: windows of 60 and of 1,440 slides, of several sets of aggregations, and the
+  share of closed windows that were emitted; compared with Spark's `window()` at 60.
 
-Two Parquet files per micro-batch, a sink that keeps nothing, changelog checkpoints.
-Rates go by the time of `addBatch`, the commit of the state included; CPU is that of the
-process with all its children per event. The first batches (compiling, initial state)
-are left out.
+Each micro-batch has two Parquet files; the sink keeps nothing; checkpoints are
+changelogs. Rates are per time of `addBatch`, which includes the commit of the state;
+CPU time is that of the process with all its children, per event. The first batches
+(compiling, initial state) are left out.
 
     python -m bench.spark_stream --filter keys --json record.json
 """
@@ -45,7 +46,8 @@ SCHEMA = pa.schema(
 )
 AGGS = {"n": sw.count(), "sum": sw.sum("v"), "max": sw.max("v")}
 WINDOWS = ["1h", "24h"]
-# Of hops: with a count of rows and without one, in one call and in several.
+# The aggregations of hops: with and without a count of rows, in one call and in
+# several.
 HOPS = {
     "count": {"n": sw.count()},
     "mean": {"mean": sw.mean("v")},
@@ -60,7 +62,7 @@ CONFIG = {
 }
 # Micro-batches that are not counted.
 WARM = 3
-# Per micro-batch, so that both cores read.
+# Files per micro-batch: two, so that both cores read.
 FILES = 2
 
 
@@ -82,7 +84,7 @@ class Source:
             table = pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
             place = FILES * at + part
             path = self.folder / f"{place:05}.parquet"
-            # A running query must not see half a file.
+            # Moved in whole: a running query must not read an incomplete file.
             hidden = self.folder / f".{place:05}"
             pq.write_table(table, hidden)
             hidden.rename(path)
@@ -104,7 +106,7 @@ def many_keys(folder: Path, batches: int, rows: int, keys: int) -> Source:
 
 
 def huge(folder: Path, batches: int, entries: int, late: float) -> tuple[Source, str]:
-    """New rows, and the file of those before."""
+    """New rows, and the file of earlier rows."""
     source, keys, new = Source(folder / "new"), 20, 1000
     step = DAY // entries
     history = Source(folder / "history")
@@ -131,7 +133,7 @@ def hops(folder: Path, batches: int, rows: int) -> Source:
 
 
 def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str, Any]:
-    """Runs a query over its files; what its micro-batches took."""
+    """Runs a query over its files; returns the times of its micro-batches."""
     progress: list[Any] = []
     spent = tree_seconds()
     writer = answers.writeStream.format("noop").outputMode(mode)
@@ -157,7 +159,7 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
     if "slidewise" in progress[-1]["observedMetrics"]:
         whole = metrics(query)
         figure |= {name: whole[name] for name in ("answers", "watermark")}
-        told = [metrics(batch) for batch in counted]
+        measured = [metrics(batch) for batch in counted]
         for key in (
             "bytes_read",
             "bytes_written",
@@ -167,12 +169,12 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
             "cached",
             "seconds",
         ):
-            figure[key] = round(statistics.median(one[key] for one in told), 3)
+            figure[key] = round(statistics.median(one[key] for one in measured), 3)
     return figure
 
 
 def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any]:
-    """Names, and what runs them."""
+    """The cases: names and functions."""
     from pyspark.sql import functions as sf
 
     count, rows = options.batches + WARM, options.rows
@@ -233,12 +235,12 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
             source = _again(
                 folder / "hops", lambda: hops(folder / "hops", count, options.events)
             )
-            asked: dict[str, Any] = {"on": "ts", "by": "k", "window": f"{slides}m"}
-            asked |= {"every": "1m", "aggs": HOPS[name]}
-            answers = hopping(source.stream(spark), **asked, late="1m")
+            request: dict[str, Any] = {"on": "ts", "by": "k", "window": f"{slides}m"}
+            request |= {"every": "1m", "aggs": HOPS[name]}
+            answers = hopping(source.stream(spark), **request, late="1m")
             figure = run(answers, folder, f"hops-{slides}-{name}")
             rows = pq.read_table(source.folder, schema=SCHEMA)
-            ends = sw.hopping(rows, **asked)["window_end"]
+            ends = sw.hopping(rows, **request)["window_end"]
             watermark = dt.datetime.fromtimestamp(figure["watermark"], dt.UTC)
             over = pc.less_equal(ends, watermark)
             return {**figure, "windows_over": pc.sum(over).as_py()}
@@ -256,7 +258,7 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
 
 
 def _again(folder: Path, make: Callable[[], Source]) -> Source:
-    """A source whose files may be there already."""
+    """A source whose files may already exist."""
     if not folder.exists():
         return make()
     source = Source.__new__(Source)

@@ -1,4 +1,4 @@
-"""What all tests have: a seed that is printed, a limit that a deadlock keeps, too."""
+"""Settings of all tests: a printed seed, and a time limit that also ends deadlocks."""
 
 import faulthandler
 import os
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from seeds import SEED
 
-# pytest-timeout fails a test from within the interpreter. Native code that waits for
-# itself may hold that: its process is ended these seconds later.
+# pytest-timeout fails a test from within the interpreter. A deadlock in native code
+# may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
 STDERR = pytest.StashKey[int]()
 
 
 def pytest_report_header() -> str:
-    return f"seed {SEED}, of this day; the same again: SLIDEWISE_SEED={SEED}"
+    return f"seed {SEED}, of this day; to repeat: SLIDEWISE_SEED={SEED}"
 
 
 def pytest_configure(config: pytest.Config) -> None:

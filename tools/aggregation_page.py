@@ -1,9 +1,8 @@
-"""Writes docs/aggregations.md: what there is to compute, and by which laws.
+"""Writes docs/aggregations.md: all aggregations and their laws.
 
     python tools/aggregation_page.py [--check]
 
-Everything on the page comes from the code: the laws from the core, which plans by them,
-and the words from the docstrings.
+The content comes from the code: the laws from the core, the texts from the docstrings.
 """
 
 import inspect
@@ -129,7 +128,7 @@ def _section_text(text: str) -> str:
 
 
 def main() -> int:
-    """Writes the page, or says whether it is current."""
+    """Writes the page, or checks that it is current."""
     missing = [kind for kind in KINDS if kind not in _names()]
     assert not missing, f"kinds without a function: {missing}"
     current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""

@@ -1,10 +1,10 @@
-"""Runs `cargo test` with the given arguments, and ends it once a test hangs.
+"""Runs `cargo test` with the given arguments, and ends it if a test hangs.
 
     python tools/cargo_test.py -p slidewise-core
 
-libtest reports a test that takes a minute and waits on. Here it has another minute,
-since other work may share the cores; cargo-nextest would end it, but comes as a binary
-from one host only, or out of minutes of compiling.
+libtest reports a test that takes a minute, and goes on waiting. This script waits
+another minute, since other work may share the cores. cargo-nextest would end the test,
+but it is a binary from one host only, or takes minutes to compile.
 """
 
 import os

@@ -2,12 +2,11 @@
 
     python tools/kafka.py [--once]
 
-Both come as jars from the repository that Ivy, which PySpark brings along, takes by
-default; IVY_SETTINGS names a settings file of Ivy for another. The connector is the one
-of the PySpark that is installed, or, where there is none yet, the newest before it that
-is known to run on it.
-
-With --once nothing is tried again that failed before; .kafka/missing says why it did.
+Both are jars. Ivy, a part of PySpark, fetches them from its default repository;
+IVY_SETTINGS names a file with the settings of another one. The version of the connector
+is that of the installed PySpark or, if that is not published yet, the newest earlier
+one known to run on it. With --once a failed fetch is not repeated; .kafka/missing has
+the reason.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ SECONDS = 75
 SLOW = f"not there within {SECONDS} seconds"
 
 BROKER = "4.3.1"
-# The connector and its library of tokens, each of which is published by itself.
+# The connector and its library of tokens, which have separate releases.
 CONNECTORS = ((pyspark.__version__, pyspark.__version__), ("4.2.0", "4.0.0"))
 
-# What Spark has already.
+# Modules that Spark already contains.
 OWN = ("org.apache.hadoop", "org.scala-lang", "org.slf4j", "at.yawk.lz4")
 OWN_MODULES = ("snappy-java", "zstd-jni", "spark-tags_2.13")
 
 
 def module(connector: str, tokens: str) -> str:
-    """What to fetch, in Ivy's words."""
+    """The file for Ivy that names the jars."""
     spark = "org.apache.spark"
     excluded = [f"<exclude org={quoteattr(name)}/>" for name in OWN]
     excluded += [f"<exclude module={quoteattr(name)}/>" for name in OWN_MODULES]
@@ -61,7 +60,7 @@ def module(connector: str, tokens: str) -> str:
 
 
 def fetch(into: Path, connector: str, tokens: str) -> str | None:
-    """Puts the jars into a folder; gives what went wrong, or None."""
+    """Puts the jars into a folder; returns an error message, or None."""
     jars = Path(pyspark.__file__).parent / "jars"
     ivy = next(jars.glob("ivy-*.jar"))
     wanted = into / "ivy.xml"
@@ -77,15 +76,15 @@ def fetch(into: Path, connector: str, tokens: str) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return SLOW
-    said = (done.stdout + done.stderr).splitlines()
-    lost = [line.strip() for line in said if line.strip().endswith(": not found")]
+    lines = (done.stdout + done.stderr).splitlines()
+    lost = [line.strip() for line in lines if line.strip().endswith(": not found")]
     if done.returncode or lost or not list(into.glob("broker/kafka_2.13-*.jar")):
         return "; ".join(line.lstrip(": ") for line in lost) or "Ivy failed"
     return None
 
 
 def main() -> int:
-    """Fetches, unless it is all there."""
+    """Fetches the jars unless all are there."""
     if (FOLDER / "broker").is_dir():
         return 0
     missing = FOLDER / "missing"

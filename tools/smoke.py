@@ -1,10 +1,10 @@
-"""Check an installed slidewise, as a user has it: the README, pickling, the command.
+"""Check an installed slidewise as users have it: the README, pickling, the command.
 
     /path/to/fresh/bin/python tools/smoke.py
 
-Needs what `pip install slidewise` brings and nothing else. Runs the Python examples of
-the README (those for Spark aside) from top to bottom, with the values they promise; and
-the command, which without `slidewise[cli]` says that it needs it.
+Needs only what `pip install slidewise` installs. Runs the Python examples of the README
+except those for Spark, with the values they promise, and the command, which without
+`slidewise[cli]` must name this extra.
 """
 
 import ast
@@ -22,7 +22,7 @@ CSV = "starttime,station\n2026-06-06T09:00:00,519\n2026-06-06T09:30:00,519\n"
 
 
 def examples(page: str) -> Iterator[str]:
-    """The Python blocks of a page, with its promised values as assertions."""
+    """The Python blocks of a page, with the promised values as assertions."""
     for block in re.findall(r"^```python\n(.*?)^```", page, re.S | re.M):
         lines = []
         for line in block.splitlines():

@@ -2,7 +2,7 @@
 
     python tools/wheels.py                    # everything
     python tools/wheels.py x86_64-musl        # some of the targets, no sdist
-    python tools/wheels.py --check dist       # only the check of what is there
+    python tools/wheels.py --check dist       # only check existing wheels
 
 zig (a Python package) is the C compiler and linker, so that one Linux machine builds
 for both libcs and both architectures. Needs rustup, which brings the targets.
@@ -38,8 +38,8 @@ TARGETS = {
     "aarch64-musl": ("aarch64-unknown-linux-musl", "musllinux_1_2"),
 }
 
-# Fails if the extension of a wheel needs another library than libc. elftools came with
-# auditwheel.
+# Fails if the extension of a wheel needs a library other than libc. elftools is a
+# dependency of auditwheel.
 NEEDS_ONLY_LIBC = """
 import io, sys, zipfile
 from elftools.elf.elffile import ELFFile
@@ -60,7 +60,7 @@ def tool(name: str) -> str:
 def run(*command: str | Path) -> None:
     """Run a command in the root of the repository; exit if it fails."""
     path = os.pathsep.join([str(TOOLS / "bin"), os.environ["PATH"]])
-    # Cargo's children cannot take part in what make says of its jobs.
+    # Processes that cargo starts cannot use make's job server.
     environment = {**os.environ, "PATH": path, "MAKEFLAGS": ""}
     done = subprocess.run(list(command), cwd=ROOT, env=environment, check=False)
     if done.returncode:
@@ -113,7 +113,8 @@ def inspect(wheels: list[Path]) -> None:
     """Audit symbols: of Python's stable ABI, and of the libc that the tag promises."""
     run(tool("abi3audit"), "--strict", "--summary", *wheels)
     for wheel in wheels:
-        # musl has no versions of symbols, and auditwheel asks this machine for libc.
+        # musl has no symbol versions, and auditwheel would inspect the libc of this
+        # machine.
         if "musllinux" in wheel.name:
             run(tool("python"), "-c", NEEDS_ONLY_LIBC, wheel)
         else:
@@ -121,7 +122,7 @@ def inspect(wheels: list[Path]) -> None:
 
 
 def install(wheel: Path) -> None:
-    """Run the smoke test in a fresh environment, then with what the command needs."""
+    """Run the smoke test in a fresh environment, then with the extra of the command."""
     fresh = ROOT / "target" / "wheel-smoke"
     venv.create(fresh, with_pip=True, clear=True)
     python = fresh / "bin" / "python"

@@ -7,20 +7,20 @@ The window keeps the latest items for which no cut into an older and a newer par
 two means that differ by more than chance allows. When one does, the older part is
 dropped.
 
-The paper's ADWIN0 looks at every cut; ADWIN2 keeps an exponential histogram of buckets
-and looks at the cuts between them, O(log n) of them. Here nothing is kept but a
-`slidewise.Window`, which holds the items. Queries of sub-ranges give the aggregates of
-the newer part, at the cuts where a histogram of full buckets has its bounds; those of
-the older part follow, and it leaves by one bulk eviction. Memory is O(n), not O(log n).
+The paper's ADWIN0 checks every cut; ADWIN2 keeps an exponential histogram of buckets
+and checks the O(log n) cuts between them. This version keeps only a `slidewise.Window`
+of the items. Queries of sub-ranges give the aggregates of the newer part, at the bounds
+of a histogram of full buckets; those of the older part follow from them. One bulk
+eviction drops the older part. Memory is O(n), not O(log n).
 
-The bound on the difference is that of the paper's section on practice, a normal
-approximation with a correction: with the harmonic mean m of the lengths of both parts,
-the variance v of the window and δ' = δ / ln n,
+The bound on the difference is the paper's practical one, a normal approximation with a
+correction: with the harmonic mean m of the lengths of both parts, the variance v of the
+window and δ' = δ / ln n,
 
     ε = sqrt(2 v ln(2 / δ') / m) + 2 ln(2 / δ') / (3 m)
 
-for items between 0 and 1. δ is about the chance of a false alarm per check; where no
-more than that may be claimed, the rigorous bound of Theorem 3.1 is wider.
+for items between 0 and 1. δ approximates the probability of a false alarm per check;
+the rigorous bound of Theorem 3.1 is wider.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Adwin:
     Args:
         delta: About the chance of a false alarm per check.
         per_size: How many buckets of each size the cuts assume: the paper's M.
-        least: No part of a cut is shorter.
+        least: The least length of a part of a cut.
 
     Cost: O(M log n) queries per item, each O(log n); a change drops its items at once.
 
@@ -97,7 +97,7 @@ class Adwin:
 
 
 def cuts(length: int, per_size: int) -> Iterator[int]:
-    """The lengths of the newer part: buckets of 1, 2, 4, ..., so many of each.
+    """The lengths of the newer part: sums of buckets of 1, 2, 4, ... items.
 
     Example:
         >>> list(cuts(16, 2))
@@ -114,7 +114,7 @@ def cuts(length: int, per_size: int) -> Iterator[int]:
 
 
 def bound(newer: int, older: int, variance: float, delta: float) -> float:
-    """How far apart the means of two parts may be by chance.
+    """The largest difference between the means of two parts that chance explains.
 
     Example:
         >>> bound(50, 50, 0.25, 0.002) > bound(500, 500, 0.25, 0.002)

@@ -2,7 +2,7 @@
 
     python examples/serving/load.py URL [--requests 20000] [--clients 4]
 
-Each client keeps one connection and asks as soon as it has an answer.
+Each client keeps one connection and sends a request as soon as it has an answer.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def load(url: str, requests: int, clients: int, cards: int) -> list[float]:
     """
     place, found, failed = urlsplit(url), list[float](), list[str]()
 
-    def ask(seed: int) -> None:
+    def request(seed: int) -> None:
         draw = random.Random(seed)
         connection = http.client.HTTPConnection(place.hostname or "", place.port)
         for _ in range(requests // clients):
@@ -39,7 +39,7 @@ def load(url: str, requests: int, clients: int, cards: int) -> list[float]:
                 return
         connection.close()
 
-    threads = [threading.Thread(target=ask, args=(at,)) for at in range(clients)]
+    threads = [threading.Thread(target=request, args=(at,)) for at in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:

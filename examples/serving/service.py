@@ -1,4 +1,4 @@
-"""A feature service: what is known of a card, at the time of a payment.
+"""A feature service: the features of a card at the time of a payment.
 
     python examples/serving/service.py FEED STATE [--port 8000]
 
@@ -12,8 +12,8 @@ from the same windows:
     GET /status                        files, payments, the latest time, bytes
 
 STATE is a file: the name of the last file that was ingested, and a snapshot of the
-windows after it. It is replaced as a whole, so a service that was killed goes on after
-the last file in it, and each payment counts once.
+windows after it. It is replaced as a whole, so a restarted service continues after its
+last file, and each payment counts once.
 """
 
 import argparse
@@ -44,7 +44,7 @@ REQUEST: dict[str, Any] = {
     },
 }
 SPEC = sw.Spec.make(**REQUEST)
-# Payments may come so late.
+# The largest delay of a payment.
 LATE = "5m"
 
 
@@ -70,7 +70,7 @@ class Feed:
             self.windows = sw.KeyedWindows.from_bytes(snapshot, SPEC)
 
     def start(self) -> None:
-        """Follows the folder in a thread of its own."""
+        """Follows the folder in another thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -105,7 +105,7 @@ class Feed:
         return True
 
     def save(self) -> None:
-        """Replaces the saved state by the present one."""
+        """Replaces the saved state by the current one."""
         if not self.last:
             return
         fresh = self.state.with_suffix(".new")
@@ -117,7 +117,7 @@ class Feed:
 
 
 def make_app(feed: Feed) -> FastAPI:
-    """The service of a feed, which it starts and stops."""
+    """The service of a feed; starts and stops the feed."""
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
@@ -127,7 +127,7 @@ def make_app(feed: Feed) -> FastAPI:
 
     app = FastAPI(title="features", lifespan=running)
 
-    # In the loop itself: a query takes microseconds, and waits for no other.
+    # Runs in the event loop: a query takes microseconds and does not block.
     @app.get("/features/{card}")
     async def features(
         card: str,

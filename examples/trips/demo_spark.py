@@ -34,7 +34,8 @@ REQUEST: dict[str, Any] = {
 }
 RESULTS = [f"{name}_{window}" for window in REQUEST["windows"] for name in AGGS]
 LATE = "30m"
-# Relative: sums of floats that were added in another order may differ by so much.
+# The relative difference allowed between sums of floats that were added in another
+# order.
 ROUNDING = 1e-12
 UTC = pa.timestamp("us", "UTC")
 
@@ -82,7 +83,7 @@ def run(spark: Any, rows: int = 200_000, seed: int = 7, count: int = 9) -> None:
 
 
 def compare(spark: Any, bursts: list[pa.Table], folder: Path) -> list[dict[str, Any]]:
-    """Computes the same with both engines: a line for each way."""
+    """Computes the same with both engines and prints a line for each."""
     table = pa.concat_tables(bursts)
     pq.write_table(table, folder / "trips.parquet")
     write_bursts(bursts, folder / "in")
@@ -171,7 +172,7 @@ def burst(stream: pa.Table, count: int, seed: int) -> list[pa.Table]:
 
 
 def batch_answer(accepted: pa.Table, emit: str) -> pa.Table:
-    """The batch answer that equals a stream's."""
+    """The batch answer that a stream must equal."""
     if emit == "final":
         return sw.rolling(accepted, **REQUEST)
     return sw.rolling(accepted, at=accepted, arrival="burst", **REQUEST)
@@ -192,7 +193,7 @@ def differing(ours: pa.Table, expected: pa.Table) -> int:
 
 
 def equal(mine: pa.ChunkedArray, theirs: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which values are equal, floats within rounding."""
+    """A mask of the equal values; floats may differ by rounding."""
     if not pa.types.is_floating(theirs.type):
         return pc.equal(mine, theirs)
     allowed = pc.multiply(pc.max_element_wise(pc.abs(theirs), 1.0), ROUNDING)

@@ -74,7 +74,7 @@ def draw(trips: pa.Table, station: str, at: datetime, path: Path) -> None:
 
 
 def per_minute(here: pa.Table, day: datetime) -> pa.Table:
-    """The windows of each minute of the day, which may be empty."""
+    """The windows of each minute of the day; some may be empty."""
     minutes = [day + timedelta(minutes=minute) for minute in range(24 * 60 + 1)]
     kind = here.schema.field("starttime").type
     return sw.rolling(

@@ -1,15 +1,15 @@
 """A generated stream of bike trips: out of order, bursty, the same for the same seed.
 
-The demo and the tests need no download. Three things make it awkward, as real streams
-are:
+It lets the demo and the tests run without a download. Three properties of real streams
+make it hard:
 
-- a trip is reported when it *ends*, so rows arrive in another order than the starts
-  they are about, and long trips arrive latest;
+- a trip is reported when it *ends*, so rows do not arrive in the order of their start
+  times, and long trips arrive latest;
 - docks lose their connection now and then and deliver their backlog at once;
 - demand comes in rush hours, and in crowds (a match, a concert) that leave one station
   within minutes.
 
-Column names are those of the public Citi Bike files, so what works here works there.
+Column names are those of the public Citi Bike files, so the same calls work on both.
 """
 
 import random

@@ -4,7 +4,7 @@
 - `SharedWindow`: many ranges over one stream, answered together.
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
-- `algorithms`: what a window can run on.
+- `algorithms`: the structures of windows.
 
 Example:
     >>> import pyarrow as pa, slidewise as sw
@@ -160,11 +160,11 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names; packages below are reached by importing them."""
+    """The public names; subpackages have to be imported."""
     return sorted(__all__)
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would accept every name
 
     def __getattr__(name: str) -> object:
         raise unknown_name_error(name, __all__)

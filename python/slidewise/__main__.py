@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Runs the command, or names what it lacks.
+    """Runs the command, or names the missing extra.
 
     Returns:
         The exit code: that of `slidewise.cli.main.main`, or 2 without rich.

@@ -1,5 +1,6 @@
-"""Every aggregation against its definition in plain Python, in windows and over tables,
-with `where=` and without.
+"""Every aggregation against its definition in plain Python.
+
+In windows and over tables, with `where=` and without.
 """
 
 import functools
@@ -174,7 +175,7 @@ def a_row(rng, number):
 
 def numbers_for(agg, rng, floats):
     if floats and not agg.kind.startswith("bit_"):
-        # Products of distances cancel: those of one size can be compared.
+        # Products of distances cancel, so only distances of one size can be compared.
         large = 100.5 if agg.kind in PAIRS else 1e9 + 0.5
         return lambda: rng.choice([-1.5, 0.0, 0.25, 1.0, 2.0, large])
     return lambda: rng.randrange(-3, 9)

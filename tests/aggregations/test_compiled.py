@@ -88,13 +88,13 @@ def add(a, b):
     return a + b
 
 
-def subtract(whole, oldest):
-    return whole - oldest
+def subtract(whole, earliest):
+    return whole - earliest
 
 
 total = sw.native(add, "int64", inverse=subtract, commutative=True, identity=0)
 
-# One with an inverse is for the algorithms that need one.
+# The one with an inverse is for algorithms that need an inverse.
 ALGORITHMS = {
     card.name: total if card.name in ("subtract_on_evict", "slick_deque") else affine
     for card in sw.algorithms()
@@ -149,10 +149,10 @@ def combine_wide(a, b, out):
     out.n = a.n + b.n
 
 
-def inverse_wide(whole, oldest, out):
+def inverse_wide(whole, earliest, out):
     for at in range(12):
-        out.bins[at] = whole.bins[at] - oldest.bins[at]
-    out.n = whole.n - oldest.n
+        out.bins[at] = whole.bins[at] - earliest.bins[at]
+    out.n = whole.n - earliest.n
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Aggregations of one's own: what they answer, everywhere, and how they are made."""
+"""Custom aggregations: their answers on all surfaces, and how they are made."""
 
 import math
 import pickle
@@ -22,7 +22,7 @@ from slidewise.spec.spec import Spec
 
 @sw.aggregation
 class Longest:
-    """The longest text, the oldest of those."""
+    """The longest text; of several, the earliest."""
 
     identity = ""
 
@@ -43,8 +43,8 @@ class Exact:
     def combine(self, older, younger):
         return older + younger
 
-    def inverse(self, whole, oldest):
-        return whole - oldest
+    def inverse(self, whole, earliest):
+        return whole - earliest
 
     def lower(self, whole):
         return float(whole)
@@ -280,11 +280,11 @@ def filled(agg, values):
     return w
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_snapshots_go_on_as_before(asked):
+@pytest.mark.parametrize("queried", [True, False])
+def test_snapshots_go_on_as_before(queried):
     for agg, values in [(Longest, ["a", "bb", "cc"] * 50), (Exact, [0.1, 2.5] * 80)]:
         w = filled(agg, values)
-        if asked:
+        if queried:
             w.query(3, 40)
         again = sw.Window.from_bytes(w.to_bytes())
         again.check()
@@ -397,7 +397,7 @@ def test_the_hash_of_a_spec_names_it():
 
 
 def by_definition(rows, row, length, closed, ties, arrival):
-    """The values that a row sees, in order."""
+    """The values in the window of a row, in order."""
     t, _, _, key = rows[row]
     ends = {
         "right": lambda s: t - length < s <= t,

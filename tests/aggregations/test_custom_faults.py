@@ -1,7 +1,7 @@
-"""Aggregations of one's own that raise, call back in, or hold their window.
+"""Custom aggregations that raise, call back in, or refer to their window.
 
-Whatever raises, at every k-th call in turn until none does: it passes through
-unchanged, with a note, and the window is as before.
+A function raises at its k-th call, for every k. The exception must pass through
+unchanged, with a note, and the window must be as before.
 """
 
 import copy
@@ -72,10 +72,10 @@ def trapped(trap, **options):
         trap()
         return list(partial)
 
-    def inverse(whole, oldest):
+    def inverse(whole, earliest):
         trap()
-        assert whole[: len(oldest)] == oldest
-        return whole[len(oldest) :]
+        assert whole[: len(earliest)] == earliest
+        return whole[len(earliest) :]
 
     return sw.aggregation(lift, combine, lower, (), inverse=inverse, **options)
 
@@ -154,7 +154,8 @@ class Script:
                 if at % 8 == 1:
                     self.window.check()
             self.raised += self.trap.fired - fired
-        # What nobody asked for yet may fail unseen, but for what stops programs.
+        # Deferred work may fail unseen before its answer is needed, except for errors
+        # that stop programs.
         assert self.trap.fired == fired or issubclass(self.kind, Exception)
         self.trap.left = 0
         return result
@@ -212,11 +213,11 @@ class Script:
         if self.in_order:
             lo, hi = MIN, MAX
         whole = (lo, hi) == (MIN, MAX)
-        ask = self.window.query if whole else lambda: self.window.query(lo, hi)
-        self.agrees(self.until_it_works(ask), lo, hi)
+        request = self.window.query if whole else lambda: self.window.query(lo, hi)
+        self.agrees(self.until_it_works(request), lo, hi)
 
     def again(self):
-        """What makes another window, or shows all of this one."""
+        """Operations that make another window, or show all of this one."""
         what = self.random.choice(["items", "copy", "deepcopy", "bytes", "pickle"])
         if what == "items":
             items = self.until_it_works(self.window.items)
@@ -248,7 +249,7 @@ class Script:
         assert answer == self.model.answer(lo, hi)
 
 
-# In all about 40,000 exceptions, others each day; `make test-faults` asks for more.
+# About 40,000 exceptions in all, others each day; `make test-faults` raises more.
 SCRIPTS = int(os.environ.get("SLIDEWISE_FAULT_SCRIPTS", "12"))
 
 
@@ -316,19 +317,19 @@ ARGUMENTS = {
     "__init_subclass__": None,
     "__subclasshook__": None,
     "__class_getitem__": None,
-    # Of a window with queries: tests/window/test_queries.py.
+    # tests/window/test_queries.py has the methods of a window with queries.
     "_add_query": None,
     "_advance": None,
     "_drop_query": None,
     "_due_columns": None,
     "_slices": None,
 }
-# What object gives to all, and does not look into a window.
+# Attributes of `object`, which do not read a window.
 INNATE = set(dir(object)) - {"__reduce__", "__reduce_ex__", "__repr__"}
 
 
 def uses():
-    """Every method and property of a window, as something to do with one."""
+    """Every method and property of a window, as a function of a window."""
     for name in dir(sw.Window):
         if name in INNATE or (name in ARGUMENTS and ARGUMENTS[name] is None):
             continue
@@ -346,7 +347,7 @@ USES = dict(uses())
 
 
 class Caller:
-    """Does something else on the way, once."""
+    """Calls another function in its first call, once."""
 
     def __init__(self):
         self.use, self.window, self.results = None, None, []
@@ -401,7 +402,7 @@ def calling(caller, where):
 
 
 def exercise(window):
-    """All four functions get their turn."""
+    """Each of the four functions calls back in."""
     window.insert(50, 50)
     assert window.query()[-1] == 50
     window.to_bytes()
@@ -423,7 +424,7 @@ def test_calling_back_in_is_a_clean_error(where, name):
     exercise(w)
     (result,) = caller.results
     if not isinstance(result, sw.WindowBusyError):
-        # What only tells how it was made needs no lock.
+        # These only report the arguments of the window, and take no lock.
         assert not isinstance(result, BaseException), (name, result)
     w.check()
     assert w.query() == list(range(20))
@@ -484,9 +485,9 @@ def test_another_thread_may_use_the_window_meanwhile(where, name):
 def test_calling_back_in_from_an_inverse(name):
     caller = Caller()
 
-    def inverse(whole, oldest):
+    def inverse(whole, earliest):
         caller()
-        return whole[len(oldest) :]
+        return whole[len(earliest) :]
 
     agg = sw.aggregation(lambda v: (v,), lambda a, b: a + b, list, (), inverse=inverse)
     w = sw.Window(agg, algorithm="subtract_on_evict")
@@ -513,7 +514,7 @@ def test_calling_back_in_on_every_algorithm(algorithm):
                 agg.combine,
                 agg.lower,
                 (),
-                inverse=lambda whole, oldest: Dying(whole[len(oldest) :]),
+                inverse=lambda whole, earliest: Dying(whole[len(earliest) :]),
                 codec=agg.functions.codec,
             )
         w = sw.Window(agg, algorithm=algorithm)

@@ -1,4 +1,4 @@
-"""What aggregations of one's own hold is released, however it holds its window."""
+"""Objects of custom aggregations are released, even in cycles with their window."""
 
 import functools
 import gc
@@ -11,7 +11,7 @@ import slidewise as sw
 
 
 class Watched:
-    """Something that can be watched, and knows its window."""
+    """An object with a weak reference to it, which refers to its window."""
 
     def __init__(self, *of):
         self.of = of

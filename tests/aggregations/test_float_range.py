@@ -1,4 +1,4 @@
-"""Sums, shapes and quantiles at the ends of what floats hold."""
+"""Sums, shapes and quantiles at the ends of the range of floats."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ INF = math.inf
 
 
 def over(agg: Any, values: list[float]) -> list[Any]:
-    """The answer over values, however one asks for it."""
+    """The answer over values, the same by all calls."""
     times = list(range(len(values)))
     window = sw.Window(agg())
     window.insert_many(times, values)
@@ -131,7 +131,7 @@ def test_shapes_do_not_depend_on_the_scale(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [1e-170, 1e-100, 1e100, 1e200])
 def test_shapes_beyond_the_range_of_powers_are_nan(scale: float) -> None:
-    """As numpy's two passes give them, with powers of deviations that are no floats."""
+    """As by numpy's two passes, with powers of deviations beyond floats."""
     answers = over(sw.kurtosis, [scale * value for value in [1.0, 1.0, 2.0, 7.0, 3.0]])
     assert all(math.isnan(answer) for answer in answers), answers
 

@@ -1,4 +1,4 @@
-"""Quantiles, modes and distinct counts: windows, tables, and what others say."""
+"""Quantiles, modes and distinct counts, also beside other libraries."""
 
 import math
 import pickle
@@ -275,7 +275,7 @@ def test_types_that_do_not_interpolate_are_refused() -> None:
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("window", [7, 400, sw.rows(50)])
 def test_long_tables_against_pandas_and_sql(window: Any, shuffled: bool) -> None:
-    """Windows that cross the stretches that kernels sort."""
+    """Windows that cross the chunks that kernels sort."""
     draw = np.random.default_rng(3)
     count = 40_000
     frame = pd.DataFrame(
@@ -311,7 +311,7 @@ def test_long_tables_against_pandas_and_sql(window: Any, shuffled: bool) -> None
     }.items():
         got = out[f"{name}_{label}"].to_numpy(dtype=float, na_value=np.nan)
         np.testing.assert_allclose(got, expected.to_numpy(), rtol=1e-12)
-    # DuckDB takes a mode by its first value, and NaN is a value there as here.
+    # DuckDB returns the first of several modes, and NaN is a value there as here.
     table = pa.Table.from_pandas(frame)
     with duckdb.connect() as connection:
         connection.register("data", table)

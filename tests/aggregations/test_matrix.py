@@ -1,5 +1,6 @@
-"""The matrix: every algorithm, every aggregation, every kind of value, every order that
-is claimed, in random scripts beside `recalculate`, compared after every operation.
+"""The matrix: every algorithm × aggregation × kind of value × order that it supports.
+
+Random scripts run beside `recalculate`; answers are compared after every operation.
 
 `SLIDEWISE_SCRIPTS` sets the number of scripts per pair and kind of value (`make
 test-matrix-long` has a million). They change daily, unless `SLIDEWISE_SEED` is the
@@ -28,13 +29,13 @@ joined = sw.aggregation(
 )
 total = sw.aggregation(
     combine=lambda a, b: a + b,
-    inverse=lambda whole, oldest: whole - oldest,
+    inverse=lambda whole, earliest: whole - earliest,
     identity=0,
     commutative=True,
     name="test_matrix:total",
 )
 
-# Arguments of those that need some; over columns where they take two.
+# The arguments of aggregations that need some; those of two columns name them.
 ARGUMENTS = {
     "approx_quantile": (0.5,),
     "bloom": {"capacity": 50},
@@ -47,7 +48,7 @@ ARGUMENTS = {
 }
 
 
-# Who obeys which law, as said here and not by the library.
+# The laws of each aggregation, stated here and not taken from the library.
 INVERTIBLE = {"count", "of one's own, with an inverse"}
 INVERTIBLE_NUMBERS = INVERTIBLE | {
     *["bit_xor", "geometric_mean", "mean", "stddev", "sum", "variance"]
@@ -55,7 +56,7 @@ INVERTIBLE_NUMBERS = INVERTIBLE | {
 SELECTIVE = {"arg_max", "arg_min", "first", "last", "max", "min"}
 HOLISTIC = {"count_distinct", "median", "mode", "quantile"}
 
-# A latency bound that all late entries keep, so that others grow old and move on.
+# A latency that all late entries keep, so that entries leave the tree.
 OPTIONS = {"daba_late": {"latency": 13}}
 
 
@@ -79,7 +80,7 @@ AGGS["several, with objects"] = {"n": sw.count(), "all": sw.collect()}
 
 KINDS = ("int64", "float64", "object")
 
-# What takes no values of a kind, and what it says.
+# The aggregations that refuse a kind of value, and the message.
 NUMBERS_ONLY = "computes with numbers: over objects there are"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
 BITS = ["bit_and", "bit_or", "bit_xor"]
@@ -102,7 +103,7 @@ def value_of(name, kind, rng):
     drawn = rng.randrange(-40, 40)
     if name == "geometric_mean":
         drawn = abs(drawn)
-    if name == "product":  # of a whole window it must fit int64
+    if name == "product":  # the product of a whole window must fit int64
         drawn = rng.choice((-1, 1, 1, 1, 2))
     if kind == "int64":
         return drawn
@@ -160,11 +161,11 @@ def same(a, b):
 
 
 class Side:
-    """One window on its way through a script."""
+    """One window in a script."""
 
     def __init__(self, algorithm, empty):
         self.algorithm, self.window = algorithm, empty.copy()
-        whole_only = algorithm in OPTIONS  # what has moved on answers as a whole
+        whole_only = algorithm in OPTIONS  # entries outside the tree answer as a whole
         self.parts = algorithm == "auto" or (
             ALGORITHMS[algorithm].ranges and not whole_only
         )
@@ -282,7 +283,7 @@ def strangers():
 
 @pytest.mark.parametrize(("algorithm", "name", "kind", "why"), list(strangers()))
 def test_pairs_that_do_not_go_together(algorithm, name, kind, why):
-    """What is missing is named, and so is who lacks it."""
+    """The message names the missing law and the aggregation that lacks it."""
     with pytest.raises(sw.SpecError) as caught:
         window(name, kind, algorithm, "keep")
     message = str(caught.value)
@@ -313,7 +314,7 @@ def restored():
 @pytest.mark.parametrize(("name", "algorithm"), list(restored()))
 @pytest.mark.parametrize("ties", ["combine", "keep"])
 def test_restoring_is_invisible(name, algorithm, ties):
-    """A copy, a pickle and bytes go on as the window does, bit for bit."""
+    """A copy, a pickle and a snapshot continue like the window, bit for bit."""
     w = window(name, "float64", algorithm, ties)
     rng = random.Random(f"{algorithm} {ties} {name}")
     others = []

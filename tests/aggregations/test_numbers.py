@@ -1,4 +1,4 @@
-"""The numbers policy: nothing drifts, whatever enters heals when it leaves.
+"""Numbers: sums do not drift, and a value that leaves the window leaves no trace.
 
 The bound for sums and means is relative: 2**-50 * sum(|x|) / |sum(x)|, against
 ``math.fsum``; variances are compared with exact rational arithmetic.
@@ -46,7 +46,7 @@ def test_sums_and_moments_do_not_drift(kind: str, late: int) -> None:
     for time in times:
         for window in windows.values():
             window.insert(time, HOSTILE[kind](random.Random(time)))
-    # Values are functions of their times, so that every window holds the same.
+    # Values are functions of their times, so that all windows hold equal values.
     values = [HOSTILE[kind](random.Random(time)) for time in range(slides)]
     cut = slides - length - 1
     kept = values[cut + 1 :]
@@ -139,7 +139,7 @@ FAR = {
 
 
 def moments_of(xs: list[float], ys: list[float]) -> dict[str, float]:
-    """By exact arithmetic; what no float holds is infinite."""
+    """By exact arithmetic; a result beyond floats is infinite."""
     n = len(xs)
     x, y = ([Fraction(value) for value in values] for values in (xs, ys))
     dx, dy = ([value - sum(side) / n for value in side] for side in (x, y))
@@ -180,7 +180,7 @@ def test_moments_beyond_the_range_of_squares(name: str) -> None:
     expected = moments_of(xs, ys)
     near = {"rel": 1e-12, "abs": 1e-320, "nan_ok": True}
     if name == "products that cancel":
-        # How near to 0 goes by how large the products are, which no float holds.
+        # The distance from 0 scales with the products, which exceed floats.
         expected.pop("covariance")
         near["abs"] = 1e-15
     table = pa.table({"t": range(len(xs)), "x": xs, "y": ys})
@@ -194,8 +194,8 @@ def test_moments_beyond_the_range_of_squares(name: str) -> None:
             window.insert(at, {"x": x, "y": y})
         answers.append(window.query())
         answers.append(sw.Window.from_bytes(window.to_bytes()).query())
-    for ask in ({}, {"arrival": "t"}, {"at": table}):
-        out = sw.rolling(table, on="t", windows=99, aggs=aggs, **ask)
+    for request in ({}, {"arrival": "t"}, {"at": table}):
+        out = sw.rolling(table, on="t", windows=99, aggs=aggs, **request)
         answers.append({name: out[f"{name}_99"][-1].as_py() for name in aggs})
     for answer in answers:
         got = {name: answer[name] for name in expected}

@@ -398,7 +398,7 @@ def test_an_object_after_numbers_that_go_with_it():
     assert window.query() is None
 
 
-# Ints beyond int64, and values of other makers
+# Ints beyond int64, and values of other libraries
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Integers beyond their type: an error, or null if that is asked for; never a wrap."""
+"""Integers beyond their type: an error, or null by `overflow="null"`; never a wrap."""
 
 import decimal
 import random
@@ -28,7 +28,7 @@ AGGS = {
 
 
 def numbers(rows: int, seed: int = 1) -> pa.Table:
-    """Some values so large that a few of them overflow, in two keys."""
+    """Values in two keys, of which a few are so large that their sums overflow."""
     draw = random.Random(seed)
     some = [None, 1, -3, HALF, HALF + 5, -HALF, 2**31]
     return pa.table(
@@ -83,10 +83,10 @@ def agree(answer: pa.Table, windows: Iterator[list[int]], min_rows: int = 0) -> 
             else:
                 assert got == value, (at, name, held)
             overflows += value is None and bool(held)
-    assert overflows > 3, "the data shows nothing"
+    assert overflows > 3, "the data has too few overflows"
 
 
-ASK: dict[str, Any] = {
+REQUEST: dict[str, Any] = {
     "on": "t",
     "by": "k",
     "aggs": {name: agg for name, (agg, _) in AGGS.items()},
@@ -98,15 +98,15 @@ ASK: dict[str, Any] = {
 @pytest.mark.parametrize("rows", [40, 3_000])
 def test_overflow_null_gives_null(rows: int, threads: int) -> None:
     table = numbers(rows)
-    answer = sw.rolling(table, windows=9, **ASK, threads=threads)
+    answer = sw.rolling(table, windows=9, **REQUEST, threads=threads)
     agree(answer, windows_of(table, 9))
 
 
 def test_likewise_at_other_moments_and_as_of_arrival() -> None:
     table = numbers(60)
-    answer = sw.rolling(table, windows=9, **ASK, at=table)
+    answer = sw.rolling(table, windows=9, **REQUEST, at=table)
     agree(answer, windows_of(table, 9))
-    answer = sw.rolling(table, windows=9, **ASK, arrival="a")
+    answer = sw.rolling(table, windows=9, **REQUEST, arrival="a")
     windows = windows_of(table, 9, lambda row, other: other["a"] <= row["a"])
     agree(answer, windows)
 
@@ -114,7 +114,7 @@ def test_likewise_at_other_moments_and_as_of_arrival() -> None:
 def test_likewise_in_windows_on_a_grid_and_between_gaps() -> None:
     table = numbers(80)
     for window in (7, sw.session(1)):
-        answer = sw.hopping(table, window=window, **ASK)
+        answer = sw.hopping(table, window=window, **REQUEST)
         rows = table.to_pylist()
         closed = isinstance(window, int)
         held = [
@@ -139,12 +139,12 @@ def test_likewise_in_windows_on_a_grid_and_between_gaps() -> None:
 def test_likewise_in_batches() -> None:
     table = numbers(500).sort_by([("k", "ascending"), ("t", "ascending")])
     batches = table.to_batches(max_chunksize=17)
-    ask = {**ASK, "windows": 9}
-    parts = list(rolling_batches(batches, Spec.make(**ask), table.schema))
+    request = {**REQUEST, "windows": 9}
+    parts = list(rolling_batches(batches, Spec.make(**request), table.schema))
     agree(pa.concat_tables(parts), windows_of(table, 9))
-    hops = Spec.make_hopping(**ASK, window=7)
+    hops = Spec.make_hopping(**REQUEST, window=7)
     parts = list(hopping_batches(batches, hops, table.schema))
-    assert pa.concat_tables(parts).equals(sw.hopping(table, window=7, **ASK))
+    assert pa.concat_tables(parts).equals(sw.hopping(table, window=7, **REQUEST))
 
 
 def test_likewise_for_sums_beyond_other_types() -> None:
@@ -184,21 +184,24 @@ def test_the_error_names_the_value_and_the_ways_out(name: str, value: int) -> No
     table = pa.table({"t": range(len(values)), "x": values})
     with pytest.raises(sw.ResultOverflowError) as caught:
         sw.rolling(table, on="t", windows=9, aggs={"s": AGGS[name][0]}, min_rows=1)
-    told = str(caught.value)
-    assert f": {value} does not fit int64; cast the column to float64 if" in told
-    assert told.endswith("or give overflow='null'")
+    message = str(caught.value)
+    assert f": {value} does not fit int64; cast the column to float64 if" in message
+    assert message.endswith("or give overflow='null'")
 
 
 def test_windows_of_few_values_are_null_whatever_they_overflow() -> None:
     table = pa.table({"t": [1, 2], "x": [HALF, HALF]})
-    ask: dict[str, Any] = {"on": "t", "aggs": {"s": sw.sum("x"), "p": sw.product("x")}}
-    answer = sw.rolling(table, windows=5, **ask, min_rows=3)
+    request: dict[str, Any] = {
+        "on": "t",
+        "aggs": {"s": sw.sum("x"), "p": sw.product("x")},
+    }
+    answer = sw.rolling(table, windows=5, **request, min_rows=3)
     assert answer["s_5"].to_pylist() == answer["p_5"].to_pylist() == [None, None]
-    assert sw.hopping(table, window=5, **ask, min_rows=3)["s"].to_pylist() == [None]
+    assert sw.hopping(table, window=5, **request, min_rows=3)["s"].to_pylist() == [None]
     with pytest.raises(
         sw.ResultOverflowError, match=r"of row 1 .*: 9223372036854775808 "
     ):
-        sw.rolling(table, windows=5, **ask, min_rows=2)
+        sw.rolling(table, windows=5, **request, min_rows=2)
 
 
 def test_a_stream_answers_windows_of_few_values_with_null() -> None:
@@ -211,17 +214,20 @@ def test_a_stream_answers_windows_of_few_values_with_null() -> None:
 
 def test_min_rows_and_null_together() -> None:
     table = numbers(60)
-    answer = sw.rolling(table, windows=9, **ASK, min_rows=3)
+    answer = sw.rolling(table, windows=9, **REQUEST, min_rows=3)
     agree(answer, windows_of(table, 9), min_rows=3)
 
 
 def test_overflow_is_not_part_of_the_hash() -> None:
-    ask: dict[str, Any] = {"on": "t", "aggs": {"s": sw.sum("x")}}
+    request: dict[str, Any] = {"on": "t", "aggs": {"s": sw.sum("x")}}
     for make, window in (
         (Spec.make, {"windows": 5}),
         (Spec.make_hopping, {"window": 5}),
     ):
-        plain, null = make(**ask, **window), make(**ask, **window, overflow="null")
+        plain, null = (
+            make(**request, **window),
+            make(**request, **window, overflow="null"),
+        )
         assert plain.overflow == "raise"
         assert null.overflow == "null"
         assert plain.hash == null.hash
@@ -229,7 +235,7 @@ def test_overflow_is_not_part_of_the_hash() -> None:
         with pytest.raises(
             sw.SpecError, match="overflow= is one of raise, null; got 'n"
         ):
-            make(**ask, **window, overflow="no")
+            make(**request, **window, overflow="no")
 
 
 def test_pandas_answers_that_may_be_null_are_nullable() -> None:

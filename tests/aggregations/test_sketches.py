@@ -14,7 +14,7 @@ import slidewise as sw
 import slidewise._core as _core
 from slidewise.aggregations.sketches import SKETCHES
 
-# The law that these need, no sketch can offer.
+# These need a law that no sketch obeys.
 LAWFUL = [
     card.name
     for card in sw.algorithms()
@@ -34,7 +34,7 @@ def test_every_sketch_is_tested():
 
 
 def same(kind, got, want, values):
-    """The same, or within the error, where the grouping may show."""
+    """Equal, or within the error if the answer depends on the grouping."""
     if kind == "heavy_hitters":
         came = Counter(values)
         error = len(values) // 21

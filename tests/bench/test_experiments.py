@@ -47,7 +47,7 @@ from bench.experiments.pages import write_pages  # noqa: E402
 DRIVER = ROOT / "crates" / "core" / "benches" / "experiments"
 WORDS = {"energies": "energies.int64", "times": "trips.int64"}
 
-# What the papers draw and tabulate of measurements.
+# The figures and tables of measurements in the papers.
 FIGURES = {
     "fiba": 4,
     "bulk": 12,
@@ -93,7 +93,7 @@ def test_every_row_has_claims_and_points(row: Any) -> None:
 
 @pytest.mark.parametrize("row", CATALOGUE, ids=lambda row: row.key)
 def test_claims_ask_for_what_the_row_measures(row: Any) -> None:
-    """Nothing but what needs another scale is missing, whatever the figures."""
+    """Only claims that need another scale are undecided, for any figures."""
     results = Results()
     points = [point for grid in row.grids for point in grid.orders("paper", WORDS)]
     for point in points:
@@ -127,7 +127,7 @@ def test_every_structure_and_operator_of_the_driver_occurs() -> None:
     )
     known = {name for pair in arms for name in pair if name}
     assert structures <= known
-    # What admits lateness up to a bound is in none of these papers' figures.
+    # Structures with bounded lateness are in no figure of these papers.
     assert known - structures == {"daba_late"}
     operators = {order["operator"] for order in measured}
     assert operators >= names("operators.rs") & {
@@ -317,7 +317,7 @@ def test_trips_arrive_by_their_ends(tmp_path: Path) -> None:
 
 
 def test_generated_trips_are_as_late_as_real_ones() -> None:
-    """Those of July 2018: 74 % late, by 3 in the median and 127 at p99."""
+    """Trips of July 2018 were 74 % late, by 3 in the median and 127 at p99."""
     starts = generate_trips(10_000)
     late = sorted(replayed(starts, span=1 << 40).d)
     assert 0.70 < sum(d > 0 for d in late) / len(late) < 0.78

@@ -1,4 +1,4 @@
-"""The command line: it gives what `slidewise.rolling` gives, its errors are kind."""
+"""The command line: results equal those of `slidewise.rolling`, errors are one line."""
 
 import io
 import os
@@ -50,7 +50,7 @@ def fails(capsys, *arguments):
     return captured.err
 
 
-# What it computes
+# Results
 
 
 def test_csv_to_parquet_is_what_rolling_gives(stream, tmp_path, capsys):
@@ -271,7 +271,7 @@ def test_explain_words_of_every_window(capsys):
     assert "window, window_start, window_end, n" in printed
 
 
-# What it refuses
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_interrupted(monkeypatch, capsys):
     assert capsys.readouterr().err == "slidewise: interrupted\n"
 
 
-# What else it does
+# Other commands
 
 
 def test_explain(capsys):

@@ -1,4 +1,4 @@
-"""What pictures show: an answer holds until the next, or until its window is empty."""
+"""Pictures: a line shows an answer until the next one, or until its window is empty."""
 
 import datetime as dt
 import math
@@ -58,7 +58,7 @@ def test_answers_are_steps_that_end_with_their_window(
         for label, line in panel.items():
             if not label.startswith("_"):
                 assert line.get_drawstyle() == "steps-post", label
-    # At 27 the row of 12 leaves (t − 15, t], and nothing comes before 40.
+    # At 27 the row of 12 leaves (t − 15, t]; the next row is at 40.
     assert points(counts["n_15"]) == [(0, 1), (10, 2), (12, 3), (27, 0), (40, 1)]
     assert points(sums["s_15"]) == [(0, 1), (10, 3), (12, 7), (27, None), (40, 8)]
     assert points(counts["n_100"]) == [(0, 1), (10, 2), (12, 3), (40, 4)]
@@ -96,7 +96,7 @@ def test_the_ends_of_int64(tmp_path: Path, panels: list[Any]) -> None:
 
 
 def test_the_latest_answer_is_marked(tmp_path: Path, panels: list[Any]) -> None:
-    """Alone behind a gap it would be a line of no length."""
+    """A single answer after a gap would otherwise be a line of no length."""
     draw(tmp_path, [0, 10, 12, 40], windows=[15, 100])
     marks = [
         (mark.get_xdata().tolist(), mark.get_ydata().tolist())

@@ -1,4 +1,4 @@
-"""`--spec FILE`: what the same options give, and nothing beside it."""
+"""`--spec FILE` gives the same as the options in it, and refuses them beside it."""
 
 import json
 
@@ -137,7 +137,7 @@ def test_errors_name_the_file_and_the_key(ticks, tmp_path, capsys):
 
 
 def test_streams_take_a_file(ticks, tmp_path, capsys, monkeypatch):
-    """Up to where Spark begins."""
+    """Up to the start of Spark."""
     spec = written(capsys, tmp_path / "spec.json", *ROLLS)
     given = []
 

@@ -1,4 +1,4 @@
-"""ADWIN: drifts are found soon, nothing is found where there are none."""
+"""ADWIN finds drifts soon, and none in a stream without drift."""
 
 import doctest
 import random
@@ -11,7 +11,7 @@ import adwin
 
 
 def stream(seed: int, *parts: tuple[int, float]) -> list[float]:
-    """So many items of each chance to be 1."""
+    """Items that are 1 with each of the probabilities, `count` of each."""
     rng = random.Random(seed)
     return [
         float(rng.random() < chance) for count, chance in parts for _ in range(count)
@@ -19,7 +19,7 @@ def stream(seed: int, *parts: tuple[int, float]) -> list[float]:
 
 
 class Listed:
-    """The same over a list, every cut folded anew."""
+    """The same over a list, with every cut computed anew."""
 
     def __init__(self, delta: float) -> None:
         self.delta = delta

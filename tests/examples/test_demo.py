@@ -1,4 +1,4 @@
-"""The demo: its files, what it prints, and that what it shows is right."""
+"""The demo: its files, its output, and the answers that it shows."""
 
 import contextlib
 import datetime as dt

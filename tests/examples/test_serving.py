@@ -1,4 +1,4 @@
-"""The service of the examples answers what a table of all payments does."""
+"""The example service answers like a table of all payments."""
 
 import json
 import random
@@ -72,11 +72,11 @@ def wait_for(url: str, name: str) -> dict[str, object]:
 
 
 def expected(tables: list[pa.Table], card: str, at: int) -> dict[str, object]:
-    """What a table of all payments gives, sums rounded."""
-    asked = pa.table(
+    """The answers of a table of all payments, sums rounded."""
+    points = pa.table(
         {"t": pa.array([at * 10**6], pa.timestamp("us", "UTC")), "card": [card]}
     )
-    answers = sw.rolling(pa.concat_tables(tables), **service.REQUEST, at=asked)
+    answers = sw.rolling(pa.concat_tables(tables), **service.REQUEST, at=points)
     return rounded(answers.drop_columns(["t", "card"]).to_pylist()[0])
 
 
@@ -89,7 +89,7 @@ def rounded(answer: dict[str, object]) -> dict[str, object]:
 
 
 def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None:
-    """From its snapshot, with each payment once."""
+    """A restarted service counts each payment once."""
     tables = []
     for at in range(8):
         tables.append(payments(at, 400))
@@ -98,7 +98,7 @@ def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None
             with served(tmp_path) as url:
                 assert wait_for(url, "003.parquet")["files"] == 4
                 late = START + 4 * 300
-                for card in ("c1", "c7", "nobody"):
+                for card in ("c1", "c7", "unknown"):
                     answer = get(f"{url}/features/{card}?at={late}")
                     assert rounded(answer) == expected(tables, card, late)
     with served(tmp_path) as url:

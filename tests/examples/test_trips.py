@@ -1,4 +1,4 @@
-"""The generated stream: the same for the same seed, awkward in the promised ways."""
+"""The generated stream: equal for equal seeds, with the documented disorder."""
 
 import pyarrow.compute as pc
 import pytest

@@ -1,4 +1,4 @@
-"""Producers of Arrow arrays that do not keep to the protocol."""
+"""Producers of Arrow arrays that violate the protocol."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ def test_a_producer_that_hands_out_one_capsule_is_refused_the_second_time() -> N
 
 
 class Stream:
-    """Gives the Arrow C stream, and nothing else."""
+    """A table that has only the Arrow C stream."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -63,7 +63,7 @@ class Stream:
 
 
 def test_empty_slices_in_a_stream() -> None:
-    """`make fuzz` found this: pyarrow joins what it imported of them with an error."""
+    """pyarrow fails to join imported arrays of this layout (found by `make fuzz`)."""
     numbers = pa.array([0, 1, 2, 3])
     chunks = [numbers.slice(1, 1), numbers.slice(2, 0), numbers.slice(2, 2)]
     table = pa.table({"t": pa.chunked_array(chunks), "x": pa.chunked_array(chunks)})

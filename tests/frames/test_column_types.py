@@ -1,4 +1,4 @@
-"""Columns of every type that a library has and Arrow may lack."""
+"""Columns of every type of a library, also of those that Arrow lacks."""
 
 import datetime as dt
 import math
@@ -135,13 +135,13 @@ def objects(*values: Any) -> pd.DataFrame:
 def test_object_columns_of_several_types_are_refused(
     where: str, values: tuple[Any, ...], why: str
 ) -> None:
-    """Arrow would cut off times of day, move zones, and take text for bytes."""
-    asked: dict[str, Any] = {"on": "t", "windows": 2, "aggs": {"n": sw.count()}}
-    asked |= {"on": {"on": "o", "windows": "1d"}, "by": {"by": "o"}}.get(where, {})
+    """Arrow would drop times of day, shift zones, and read text as bytes."""
+    options: dict[str, Any] = {"on": "t", "windows": 2, "aggs": {"n": sw.count()}}
+    options |= {"on": {"on": "o", "windows": "1d"}, "by": {"by": "o"}}.get(where, {})
     if where == "of":
-        asked["aggs"] = {"l": sw.last("o")}
+        options["aggs"] = {"l": sw.last("o")}
     with pytest.raises(sw.SpecError, match=f"column 'o' .*{why}"):
-        sw.rolling(objects(*values), **asked)
+        sw.rolling(objects(*values), **options)
 
 
 def test_object_columns_of_one_type_are_taken() -> None:

@@ -1,4 +1,4 @@
-"""Tables of every make and columns of every type, in and out."""
+"""Tables of every library and columns of every type, as input and output."""
 
 import datetime as dt
 import decimal
@@ -248,7 +248,7 @@ def test_integer_times_of_every_width(kind: pa.DataType) -> None:
     assert out["n_2"].to_pylist() == [1, 1, 2]
 
 
-# What comes in comes out --------------------------------------------------------------
+# The result has the type of the table ------------------------------------------------
 
 AGGS = {"n": sw.count(), "s": sw.sum("i"), "m": sw.mean("f"), "last": sw.last("k")}
 COLUMNS = {"t": [3, 1, 2], "i": [1, 2, 3], "f": [1.0, 2.0, 4.0], "k": ["a", "b", None]}
@@ -336,7 +336,7 @@ def test_pandas_results_follow_the_flavour_of_their_column() -> None:
         return [str(dtype) for dtype in out.dtypes[3:]]
 
     assert dtypes(numpy) == ["int64", "int64", "float64", "bool"]
-    # Where a window can be empty, integers must be able to be missing.
+    # If a window can be empty, integers must have a missing value.
     for options in ({"closed": "left"}, {"min_rows": 2}):
         assert dtypes(numpy, **options) == ["int64", "Int64", "float64", "boolean"]
     masked = numpy.astype({"x": "Int32", "b": "boolean"})

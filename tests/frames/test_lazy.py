@@ -1,4 +1,4 @@
-"""Tables not there yet, or not in this process: LazyFrames, relations, streams."""
+"""Tables that are not in memory yet: LazyFrames, relations, streams."""
 
 import duckdb
 import polars as pl

@@ -1,15 +1,15 @@
-"""Damaged snapshots and unusual Arrow data, at random, for as long as you like.
+"""Damages snapshots and varies Arrow data at random, for a number of minutes.
 
     python tests/helpers/fuzz.py --minutes 10 --seed 20260101 --targets keyed,arrow
 
 - `window` and `keyed` damage the bytes of `Window` and `KeyedWindows`, and forge their
-  checksums: bytes are refused by a `SlidewiseError`, or give windows in good order.
-- `arrow` brings the same rows in other layouts (slices, chunks, dictionaries, views,
-  large offsets, garbage under nulls, the C stream alone): answers are the same.
+  checksums: reading raises a `SlidewiseError`, or gives windows that pass their checks.
+- `arrow` passes the same rows in other layouts (slices, chunks, dictionaries, views,
+  large offsets, garbage under nulls, the C stream alone): answers must be equal.
 
-Cases run in a process of their own that may take 4 GiB more than it begins with: a
-crash, a panic, a case of half a minute and a claim of memory are failures like others.
-Each is named with how to repeat it.
+Cases run in a separate process that may take 4 GiB more memory than at its start: a
+crash, a panic, a case that takes half a minute, and more memory are failures. Each is
+printed with the command that repeats it.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def window(chance: Random) -> str:
         read.check()
     except sw.SlidewiseError:
         return "refused"
-    except TypeError as error:  # the values are of another kind now
+    except TypeError as error:  # the values are of another kind after the damage
         return f"refused: {type(error).__name__}"
     return "read"
 
@@ -126,7 +126,7 @@ def keyed(chance: Random) -> str:
     made.collect()
     blob = made.to_bytes()
     head = 24 + struct.unpack_from("<Q", blob, 16)[0]
-    # Pages have checksums of their own: damage is mostly sought before them.
+    # Pages have their own checksums: most damage is done before they are computed.
     front = bytes(blob[: head + 400]) if chance.random() < 0.8 else blob
     out = damaged(chance, front, 16) + blob[len(front) :]
     out[8:16] = struct.pack("<Q", zlib.crc32(bytes(out[16:])))
@@ -163,7 +163,7 @@ def column(chance: Random, dtype: pa.DataType, count: int) -> pa.Array:
 
 def otherwise(chance: Random, array: pa.Array) -> pa.ChunkedArray:
     """The same values in another layout."""
-    if chance.random() < 0.5:  # a slice of something longer
+    if chance.random() < 0.5:  # a slice of a longer array
         front = array.slice(0, chance.randrange(len(array) + 1))
         array = pa.concat_arrays([front, array, front])
         array = array.slice(len(front), len(array) - 2 * len(front))
@@ -186,7 +186,7 @@ def otherwise(chance: Random, array: pa.Array) -> pa.ChunkedArray:
 
 
 class Stream:
-    """A table of another library, which gives the Arrow C stream and nothing else."""
+    """A table of another library, which has only the Arrow C stream."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -234,7 +234,7 @@ TARGETS: dict[str, Callable[[Random], str]] = {
 
 
 def child(name: str, seed: str, first: int, seconds: float, log: Path) -> None:
-    """Cases one after another; the log has the number of the one that runs."""
+    """Runs cases one after another; the log has the number of the current one."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     ends, number, results = time.monotonic() + seconds, first, dict[str, int]()
@@ -249,7 +249,7 @@ def child(name: str, seed: str, first: int, seconds: float, log: Path) -> None:
 
 
 def main() -> int:
-    """Each target has its share of the time; 1 if a case failed."""
+    """Runs each target for its share of the time; returns 1 if a case failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", default=time.strftime("%Y%m%d"))

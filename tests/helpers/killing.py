@@ -1,8 +1,8 @@
-"""A stream in a process of its own, which is killed at planned steps.
+"""A stream in a separate process, which is killed at planned steps.
 
     python killing.py FOLDER SINK PLAN
 
-The plan is a list of [what, batch]: what dies in which micro-batch.
+The plan is a list of [event, batch]: what is killed, and in which micro-batch.
 
 - "driver in handler", "driver after state": the JVM and its Python, from within the
   operator, before it touches the state and after it has written all of it;

@@ -1,4 +1,4 @@
-"""Batch and stream on a cluster of two executors, in a process of its own.
+"""Batch and stream on a cluster of two executors, in a separate process.
 
     python on_cluster.py FOLDER
 

@@ -58,7 +58,7 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "empty": ("slide", {**SOME, "window": "4s", "every": "4s", "empty": True}),
     "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),
 }
-# How many of them every stream runs.
+# The number of queries that every stream runs.
 ALWAYS = 2
 _CONFIG = {
     "spark.driver.extraJavaOptions": JVM,
@@ -97,7 +97,7 @@ class Script:
         self.counts: Counter[str] = Counter(streams=1)
 
     def run(self) -> Counter[str]:
-        """Runs the stream; returns counts of what was compared.
+        """Runs the stream; returns the numbers of compared cells.
 
         Raises:
             AssertionError: Naming the first cell that differs.

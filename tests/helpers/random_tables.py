@@ -1,4 +1,4 @@
-"""Random tables, random batches of them, and whether two tables are the same."""
+"""Random tables, random batches of them, and a comparison of tables."""
 
 import random
 from collections.abc import Callable
@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import slidewise as sw
 from slidewise.spec.spec import Spec
 
-# Both of two answers are within 2⁻⁵⁰ · Σ|x| / |Σx| of the true one; of these values,
-# the sums are about as large as those of their sizes.
+# Both answers are within 2⁻⁵⁰ · Σ|x| / |Σx| of the true one; for these values Σ|x| is
+# about as large as |Σx|.
 NEAR = 2.0**-48
 
 AGGS = {

@@ -1,4 +1,4 @@
-"""The first seed of what is random: another one each day, or that of SLIDEWISE_SEED."""
+"""The first seed of random tests: SLIDEWISE_SEED, or one that changes every day."""
 
 import os
 import time

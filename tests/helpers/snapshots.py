@@ -21,14 +21,14 @@ def parts(blob):
 
 
 def forged(header, payload, *, version=1, kind=1, magic=b"SLWISE\0\0"):
-    """A blob that is whole as far as its checksum says."""
+    """A blob with the right checksum."""
     start = magic + struct.pack("<HHIQ", version, kind, len(header), len(payload))
     blob = start + header + payload
     return blob + struct.pack("<I", zlib.crc32(blob))
 
 
 def resealed(blob):
-    """The same with a checksum that fits."""
+    """The same with the right checksum."""
     return blob[:-4] + struct.pack("<I", zlib.crc32(blob[:-4]))
 
 
@@ -96,7 +96,7 @@ CORPUS = {
     ),
     "rows": lambda: filled(sw.sum(), late(9), last=sw.rows(4), dtype="float64"),
 }
-# Large enough for several leaves and levels; used where not every bit is flipped.
+# Windows of several leaves and levels, for tests that do not flip every bit.
 LARGE = {
     "tree": lambda: filled(sw.sum(), late(300)),
     "float tree": lambda: filled(sw.sum(), [(t, v / 7) for t, v in late(300)]),
@@ -115,7 +115,7 @@ def holes():
 
 
 def refused(blob):
-    """Whether a blob is refused; one that is not must be a whole window."""
+    """Whether a blob is refused; otherwise it must be a valid window."""
     try:
         window = sw.Window.from_bytes(blob)
     except sw.SnapshotError:

@@ -1,4 +1,4 @@
-"""What a rolling aggregation means, spelled out row by row as slowly as it takes."""
+"""The definition of rolling aggregations, computed row by row."""
 
 import math
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any
 
 import slidewise as sw
 
-# closed=, and ties= that change something there.
+# The values of closed=, with the values of ties= that have an effect.
 SIDES = [(closed, "peers") for closed in ("right", "left", "both", "neither")]
 SIDES += [("right", "rows"), ("both", "rows")]
 
@@ -21,7 +21,7 @@ def windows(
     ties: str = "peers",
     arrival: list[int] | None = None,
 ) -> list[list[int]]:
-    """For each row the rows of its window, oldest first."""
+    """For each row the rows of its window, earliest first."""
     rows = range(len(times))
     keys = [None] * len(times) if keys is None else keys
 
@@ -152,7 +152,7 @@ def _geometric_mean(values: list[Any], _: int) -> float:
 
 
 def _counts(values: list[Any]) -> dict[Any, int]:
-    """How often each value is there; all NaNs are one."""
+    """The number of occurrences of each value; all NaNs are one."""
     return Counter("nan" if is_nan(value) else value for value in values)
 
 

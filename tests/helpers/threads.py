@@ -1,11 +1,11 @@
-"""Threads that share one window, for as long as you like.
+"""Threads that share one window, for a number of minutes.
 
     python tests/helpers/threads.py --minutes 10 --threads 2,4,8 --parts window,keyed
 
-Each round makes a window, lets threads loose on it with a switch interval of a
-microsecond, and compares what is left with what each thread knows to have done. A row
-that is lost or counted twice, an answer that shows half a call, a broken invariant or
-an error other than the documented ones fails the round, whose seed is printed.
+Each round makes a window, runs threads on it with a switch interval of a microsecond,
+and compares the final window with the calls that each thread recorded. A row that is
+lost or counted twice, an answer that shows half a call, a broken invariant or an
+undocumented error fails the round, whose seed is printed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def short_switches() -> Iterator[None]:
 
 
 def retried(call: Callable[[], Any]) -> Any:
-    """A call, again for as long as another thread keeps the window busy."""
+    """Repeats a call as long as another thread keeps the window busy."""
     while True:
         try:
             return call()
@@ -46,7 +46,7 @@ def retried(call: Callable[[], Any]) -> Any:
 
 
 def together(works: list[Callable[[], None]]) -> None:
-    """Runs all at once; raises what the first of them raised that did."""
+    """Runs all at once; raises the first exception of a thread."""
     barrier = threading.Barrier(len(works))
     raised: list[BaseException] = []
 
@@ -71,7 +71,7 @@ def together(works: list[Callable[[], None]]) -> None:
 
 
 def whole(window: sw.Window) -> None:
-    """Every time has a value and its negative, which came in one call."""
+    """Every time has a value and its negative, inserted by one call."""
     answer = window.query()
     assert answer["n"] % 2 == 0, answer["n"]
     assert (answer["total"] or 0) == 0, answer["total"]
@@ -79,7 +79,7 @@ def whole(window: sw.Window) -> None:
 
 
 def window_round(threads: int, seconds: float, seed: int) -> int:
-    """Threads insert, query, evict and copy; the number of calls."""
+    """Threads insert, query, evict and copy; returns the number of calls."""
     draw = random.Random(seed)
     aggs = AGGS if seed % 2 else {**AGGS, "all": sw.last()}
     window = sw.Window(aggs, algorithm=draw.choice(["auto", "fiba", "recalculate"]))
@@ -141,7 +141,7 @@ def window_round(threads: int, seconds: float, seed: int) -> int:
 
 
 def shared_round(threads: int, seconds: float, seed: int) -> int:
-    """Threads append in the order of one clock; who is too late takes a new time."""
+    """Threads append by one clock; a thread that is late takes a new time."""
     ranges = [sw.rows(count) for count in RANGES]
     window = sw.SharedWindow({"n": sw.count(), "total": sw.sum()}, ranges=ranges)
     clock = itertools.count()
@@ -183,8 +183,10 @@ KEYED = {"n": sw.count(), "total": sw.sum("x"), "last": sw.last("x")}
 
 
 def keyed_round(threads: int, seconds: float, seed: int) -> int:
-    """Threads ingest batches of their own, one more advances and collects. No row is
-    late: the watermark follows the slowest thread."""
+    """Threads ingest their batches; one more thread advances and collects.
+
+    No row is late: the watermark follows the slowest thread.
+    """
     windows = sw.KeyedWindows(on="t", by="k", windows=[20, 300], aggs=KEYED)
     reached = [-1] * threads
     batches: list[list[pa.Table]] = [[] for _ in range(threads)]
@@ -194,7 +196,8 @@ def keyed_round(threads: int, seconds: float, seed: int) -> int:
     def ingest(me: int) -> None:
         own, at = random.Random(seed * 64 + me), 0
         while time.monotonic() < deadline:
-            # Times of one thread only, so that `last` does not depend on who is first.
+            # Each time belongs to one thread, so that `last` does not depend on their
+            # order.
             count = own.randint(1, 40)
             times = [(at + step) * threads + me for step in range(count)]
             at += count
@@ -233,11 +236,13 @@ PARTS = {"window": window_round, "shared": shared_round, "keyed": keyed_round}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10, help="how long in all")
+    parser.add_argument("--minutes", type=float, default=10, help="the total time")
     parser.add_argument(
-        "--threads", default="2,4,8", help="how many, one after the other"
+        "--threads", default="2,4,8", help="numbers of threads, one after the other"
     )
-    parser.add_argument("--parts", default=",".join(PARTS), help="what they share")
+    parser.add_argument(
+        "--parts", default=",".join(PARTS), help="the kinds of windows to share"
+    )
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9)
     given = parser.parse_args()
     counts = [int(count) for count in given.threads.split(",")]

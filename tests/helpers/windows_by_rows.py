@@ -1,4 +1,4 @@
-"""Tables of random rows, and what windows whose ends are rows mean over them."""
+"""Tables of random rows, and the definition of windows whose ends are rows."""
 
 import random
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def answers(rows: Rows, window: list[int], min_rows: int = 0) -> dict[str, Any]:
 def rolled(
     rows: Rows, by: list[str], window: Callable[[list[int]], list[int]], label: str
 ) -> Rows:
-    """Each row with the answers over what `window` keeps of those up to it."""
+    """Each row with the answers over the rows up to it that `window` selects."""
     found: Rows = [{} for _ in rows]
     for own in keys_of(rows, by).values():
         for place, at in enumerate(own):

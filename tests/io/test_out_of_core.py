@@ -1,4 +1,4 @@
-"""Files that do not fit into memory give what they give as a whole."""
+"""Files larger than memory give the same results as whole tables."""
 
 import os
 import random

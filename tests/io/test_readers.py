@@ -1,4 +1,4 @@
-"""Files in and out, and times written as text."""
+"""Reading and writing files, and times written as text."""
 
 import datetime as dt
 import gzip

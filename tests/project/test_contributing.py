@@ -1,4 +1,4 @@
-"""The pages for contributors: examples run, and files they name hold what they say."""
+"""The pages for contributors: examples run, and the named files exist and match."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ def files(text: str) -> list[str]:
     return [path for cell in cells for path in re.findall(r"`([^`]+/[^`]+)`", cell)]
 
 
-# For every built-in aggregation, and for some.
+# The files for every built-in aggregation, and those for some.
 EVERY, SOME = map(files, section("What changes").split("Only some need these"))
 HOLISTIC = files(section("Holistic ones"))
 
@@ -34,7 +34,7 @@ NAMES = {
     "max_count": r"::MaxCount\b|\bmax_count\b",
 }
 
-# These name the range of a query, which is a length.
+# These files name the range of a query, which is a length.
 RANGES_OF_QUERIES = {
     f"python/slidewise/{path}.py"
     for path in (

@@ -1,4 +1,4 @@
-"""Pages say what the code does, and what they show runs."""
+"""Pages agree with the code, and their examples run."""
 
 import ast
 import itertools
@@ -49,7 +49,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def promised(block: str) -> Iterator[tuple[str, object]]:
-    """Expressions with their value behind: `w.query()  # 5.0: the whole window`."""
+    """Expressions followed by their values: `w.query()  # 5.0: the whole window`."""
     for line in block.splitlines():
         code, _, comment = line.partition("  # ")
         found = re.match(r"(\[.*?\]|[\d.]+)(:|$)", comment)
@@ -58,12 +58,12 @@ def promised(block: str) -> Iterator[tuple[str, object]]:
 
 
 def test_the_readme_runs_as_pasted():
-    """From top to bottom; what is for Spark runs with the guides for Spark."""
+    """From top to bottom; the blocks for Spark run with the guides for Spark."""
     names, checked = {}, 0
     for block in blocks(ROOT / "README.md"):
         if "slidewise.spark" in block:
             continue
-        # Answers change from line to line, so each is looked at where it stands.
+        # Answers change from line to line, so each is checked in its line.
         looked = block
         for code, value in promised(block):
             looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
@@ -75,7 +75,7 @@ def test_the_readme_runs_as_pasted():
 
 @pytest.mark.parametrize("page", ["specs", "queries"])
 def test_a_guide_runs_as_pasted(page, capsys):
-    """What a block prints stands in the next one."""
+    """The output of a block is the next block."""
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.S | re.M)
     names, checked = {}, 0

@@ -10,7 +10,7 @@ import slidewise._core as _core
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-# Errors are examples enough by their names; what they say is in the tests of each.
+# Exceptions need no examples; tests check their messages.
 PLAIN = {name for name in sw.__all__ if name.endswith("Error")} | {"__version__"}
 
 

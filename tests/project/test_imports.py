@@ -17,7 +17,7 @@ import slidewise as sw
 
 PACKAGE = Path(sw.__file__).parent
 
-# From the ground up. What shares a floor does not import one another.
+# From the ground up. Packages on one floor do not import one another.
 FLOORS = (
     {"_core", "errors", "formatting", "hints"},
     {"frames", "aggregations"},
@@ -29,12 +29,12 @@ FLOORS = (
     {"cli"},
     {"slidewise", "__main__"},
 )
-# Modules of the ground floor may import one another, as those of a package may.
+# Modules of the ground floor may import one another, like modules of one package.
 GROUND = FLOORS[0]
 
 
 def imported(file: Path) -> Iterator[str]:
-    """The modules of slidewise that a file imports, wherever it does."""
+    """The modules of slidewise that a file imports, at any place."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{file}: a relative import"
@@ -94,7 +94,7 @@ def test_dir_shows_the_public_names() -> None:
 
 @pytest.mark.parametrize("module", [name for name in FILES if name != "slidewise"])
 def test_every_module_says_what_it_gives(module: str) -> None:
-    """`__all__`, which names what there is and nothing private."""
+    """`__all__` names existing public objects only."""
     if part_of(module) == "__main__":
         return
     tree = ast.parse(FILES[module].read_text("utf-8"))
@@ -110,7 +110,7 @@ def test_every_module_says_what_it_gives(module: str) -> None:
 
 
 def test_what_is_imported_at_once() -> None:
-    """Neither Spark, nor the command, nor a library of tables."""
+    """slidewise imports neither Spark, nor the command, nor a table library."""
     script = "import sys, slidewise; print('\\n'.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

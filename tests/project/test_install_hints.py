@@ -1,4 +1,4 @@
-"""Every command that a message, docstring or page gives for installing works."""
+"""Every install command in messages, docstrings and pages works."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ FILES = [
 
 
 def hints():
-    """(file, what pip is given), one for each command."""
+    """(file, arguments of pip) for each command."""
     for file in FILES:
         for given in re.findall(r"pip install ([^\n`#]+)", file.read_text("utf-8")):
             yield pytest.param(given.strip(), id=f"{file.name}: {given.strip()[:40]}")
@@ -31,7 +31,7 @@ def named(given: str) -> list[str]:
 
 
 def allowed(name: str) -> set[str]:
-    """What the extras ask of a package, by its specifiers."""
+    """The version specifiers that the extras have for a package."""
     every = [Requirement(one) for extra in EXTRAS.values() for one in extra]
     return {str(one.specifier) for one in every if one.name == name}
 

@@ -1,4 +1,4 @@
-"""Links between pages, and to files of the repository, lead somewhere."""
+"""Links between pages, and to files of the repository, have targets."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def anchor(heading: str) -> str:
-    """A heading as GitHub and mkdocs make an anchor of it."""
+    """The anchor that GitHub and mkdocs make of a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower().replace("`", ""))
     return kept.replace(" ", "-")
 

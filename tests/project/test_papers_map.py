@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DESIGN = ROOT / "docs" / "design"
-# Where paths lie that begin with no folder of the repository.
+# The folders of paths that begin with no folder of the repository.
 ELSEWHERE = {
     ".rs": ROOT / "crates" / "core" / "src",
     ".py": ROOT / "python" / "slidewise",
@@ -46,7 +46,7 @@ def file_of(path: str) -> Path:
 
 
 def missing(reference: re.Match[str]) -> list[str]:
-    """The names in a reference that the tree does not have."""
+    """The names in a reference that do not exist in the tree."""
     path, items = reference[1], reference[2]
     if not file_of(path).is_file():
         return [path]

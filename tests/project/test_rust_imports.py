@@ -31,7 +31,7 @@ def names_in(group):
 
 
 def imports_of(source, depth, modules):
-    """The top-level modules that a file names, which lies `depth` below the root."""
+    """The top-level modules that a file names; the file lies `depth` below the root."""
     found = set()
     code = "\n".join(line.split("//")[0] for line in source.splitlines())
     for start, rest in PATH.findall(code):
@@ -58,7 +58,7 @@ def read(crate):
 
 
 def upward(graph, floors):
-    """The imports that do not go to a floor below."""
+    """The imports that do not lead to a floor below."""
     floor = {name: number for number, names in enumerate(floors) for name in names}
     return [
         f"{module} -> {other}"
@@ -79,7 +79,7 @@ def test_modules_import_from_lower_floors_only(crate):
 def test_aggregations_know_neither_windows_nor_tables():
     graph, _ = read(CRATES[0])
     assert graph["aggregate"] & {"window", "rolling"} == set()
-    assert graph["rolling"] >= {"aggregate"}, "imports are found at all"
+    assert graph["rolling"] >= {"aggregate"}, "no imports were found"
 
 
 @pytest.mark.parametrize(

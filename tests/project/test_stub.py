@@ -1,4 +1,4 @@
-"""The stub says what the built module has, name by name."""
+"""The stub agrees with the built module, name by name."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ import slidewise._core as _core
 
 STUB = Path(slidewise.__file__).parent / "_core.pyi"
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
-# What every class or module has by being one.
+# Attributes of every class or module.
 IMPLIED = {"__doc__", "__module__", "__weakref__", "__dict__"}
 
 
@@ -51,9 +51,9 @@ def test_the_module_has_what_the_stub_says_and_no_more():
 @pytest.mark.parametrize("name", classes())
 def test_classes_have_what_the_stub_says_and_no_more(name):
     built = getattr(_core, name)
-    said = stubbed(classes()[name].body)
-    assert public(said) == public(set(vars(built)) - IMPLIED)
-    for method in said:
+    declared = stubbed(classes()[name].body)
+    assert public(declared) == public(set(vars(built)) - IMPLIED)
+    for method in declared:
         assert method in vars(built), method
 
 
@@ -87,12 +87,12 @@ def test_signatures(node, built):
     try:
         signature = inspect.signature(built)
     except ValueError:
-        # Slots such as __len__ carry no signature: their arguments are the language's.
+        # Slots such as __len__ have no signature: Python defines their arguments.
         assert node.name.startswith("__")
         return
-    said = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+    declared = [argument.arg for argument in node.args.posonlyargs + node.args.args]
     has = [name for name in signature.parameters if name not in ("self", "cls")]
-    assert [name for name in said if name not in ("self", "cls")] == has
+    assert [name for name in declared if name not in ("self", "cls")] == has
     defaults = [ast.literal_eval(default) for default in node.args.defaults]
     built_defaults = [
         parameter.default
@@ -103,7 +103,7 @@ def test_signatures(node, built):
 
 
 def test_mypy_agrees():
-    """The same question to mypy's own checker of stubs."""
+    """mypy's stubtest agrees."""
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "slidewise._core"],
         env={**os.environ, "MYPYPATH": str(STUB.parent.parent)},
@@ -115,6 +115,6 @@ def test_mypy_agrees():
 
 
 def test_public_natives_are_wrapped():
-    """Whoever imports slidewise needs nothing of the native module."""
+    """The public names do not include the native module."""
     for name in public(vars(_core.Window)):
         assert hasattr(slidewise.Window, name)

@@ -1,4 +1,4 @@
-"""A test that does not end fails, also where it holds the interpreter."""
+"""A test that does not end fails, also if it holds the interpreter."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
 
 
 def test_a_deadlock_in_cargo_test_fails(tmp_path: Path) -> None:
-    """What libtest reports after a minute ends the run soon after."""
+    """A test that libtest reports after a minute ends the run soon after."""
     cargo = tmp_path / "cargo"
     line = "test waits has been running for over 60 seconds"
     cargo.write_text(f"#!/bin/sh\necho 'test one ... ok'\necho '{line}'\nsleep 1000\n")

@@ -1,4 +1,4 @@
-"""The recipes, and what they bring to a machine that lacks it."""
+"""The recipes, and the tools that they install on a machine without them."""
 
 import os
 import re
@@ -14,7 +14,7 @@ SHELL = ("awk", "date", "make", "sed", "sh")
 
 
 def lines_of(recipe, tmp_path, *tools):
-    """What `make` would run on a machine that has only some tools."""
+    """The commands that `make` would run on a machine with only some tools."""
     for name in (*SHELL, *tools):
         (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")
     done = subprocess.run(
@@ -44,8 +44,10 @@ def test_tools_on_the_path_are_used(tmp_path):
 
 @pytest.fixture
 def fake_uv(tmp_path):
-    """A uv that says how it is called, and an environment for tools/sync, which runs in
-    a folder that has been built."""
+    """A uv that prints its arguments, and an environment for tools/sync.
+
+    It runs in a folder that has been built.
+    """
     for built in (".venv/pyvenv.cfg", "python/slidewise/_core.abi3.so"):
         (tmp_path / built).parent.mkdir(parents=True)
         (tmp_path / built).touch()
@@ -69,25 +71,25 @@ def sync(environment):
 
 
 def test_the_lock_is_installed_as_it_is(fake_uv):
-    said, _ = sync(fake_uv)
-    assert said == "uv sync --frozen --inexact --all-extras\n"
+    message, _ = sync(fake_uv)
+    assert message == "uv sync --frozen --inexact --all-extras\n"
 
 
 def test_the_extension_of_the_tests_is_replaced(fake_uv):
-    """The optimised one is built where the tests' own lies; the stamp of that goes."""
+    """The optimised build replaces the tests' build and removes its stamp."""
     stamp = Path(fake_uv["HOME"], ".venv/.build-dev")
     stamp.touch()
-    said, _ = sync(fake_uv)
-    assert "--reinstall-package slidewise" in said
+    message, _ = sync(fake_uv)
+    assert "--reinstall-package slidewise" in message
     assert not stamp.exists()
 
 
 @pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "PIP_INDEX_URL"])
 def test_from_a_mirror_the_same_files_are_installed(fake_uv, name):
     mirror = "https://mirror.example/simple"
-    said, index = sync({**fake_uv, name: mirror})
-    assert "pip install --require-hashes" in said
-    assert "sync" not in said
+    message, index = sync({**fake_uv, name: mirror})
+    assert "pip install --require-hashes" in message
+    assert "sync" not in message
     assert set(index.split()) == {mirror}
 
 

@@ -1,4 +1,4 @@
-"""Every way to ask wrongly gets one message that names the value and the way out."""
+"""Every wrong argument gives one message that names the value and the way out."""
 
 import math
 from datetime import date, timedelta
@@ -28,7 +28,7 @@ TABLE = pa.table(
 COUNT = {"n": sw.count()}
 
 
-def ask(table: Any = TABLE, **options: Any) -> Any:
+def roll(table: Any = TABLE, **options: Any) -> Any:
     return sw.rolling(table, **{"on": "at", "windows": "1h", "aggs": COUNT, **options})
 
 
@@ -47,7 +47,7 @@ def ask(table: Any = TABLE, **options: Any) -> Any:
 )
 def test_unknown_columns(options: dict[str, Any], message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
-        ask(**options)
+        roll(**options)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_unknown_columns(options: dict[str, Any], message: str) -> None:
 )
 def test_windows(window: Any, message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
-        ask(windows=window)
+        roll(windows=window)
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
@@ -100,16 +100,16 @@ def test_mixed_units() -> None:
     with pytest.raises(
         sw.SpecError, match="windows='1h' is a duration, but column 't' holds int"
     ):
-        ask(on="t")
+        roll(on="t")
     days = pa.table({"day": [date(2020, 1, 1)]})
     with pytest.raises(
         sw.SpecError, match="'1h' is not a whole number of units of column"
     ):
-        ask(days, on="day")
+        roll(days, on="day")
     with pytest.raises(
         sw.SpecError, match=r"closed='left' does not apply to windows=rows\(3\)"
     ):
-        ask(windows=["1h", sw.rows(3)], closed="left")
+        roll(windows=["1h", sw.rows(3)], closed="left")
 
 
 @pytest.mark.parametrize(
@@ -142,16 +142,16 @@ def test_mixed_units() -> None:
 def test_times(column: pa.Array, message: str, role: str) -> None:
     table = pa.table({"at": TIMES, "bad": column})
     with pytest.raises(sw.SpecError, match=f"column 'bad'.*{message}"):
-        ask(table, **{role: "bad"})
+        roll(table, **{role: "bad"})
 
 
 @pytest.mark.parametrize("missing", [pd.NaT, None])
 def test_missing_times_in_data_frames(missing: Any) -> None:
     frame = pd.DataFrame({"at": pd.to_datetime(["2020-01-01", missing])})
     with pytest.raises(sw.SpecError, match="no time in row 1"):
-        ask(frame)
+        roll(frame)
     with pytest.raises(sw.SpecError, match="no time in row 1"):
-        ask(pl.DataFrame({"at": [date(2020, 1, 1), None]}), windows="1d")
+        roll(pl.DataFrame({"at": [date(2020, 1, 1), None]}), windows="1d")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_missing_times_in_data_frames(missing: Any) -> None:
 )
 def test_aggregations_that_do_not_fit(agg: sw.Aggregation, message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
-        ask(aggs={"a": agg})
+        roll(aggs={"a": agg})
 
 
 def test_intervals_have_no_order() -> None:
@@ -203,7 +203,7 @@ def test_intervals_have_no_order() -> None:
 )
 def test_aggregations_written_wrongly(aggs: Any, message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
-        ask(aggs=aggs)
+        roll(aggs=aggs)
 
 
 def test_aggregations_made_wrongly() -> None:
@@ -237,22 +237,22 @@ def test_aggregations_made_wrongly() -> None:
 )
 def test_other_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
-        ask(**options)
+        roll(**options)
 
 
 def test_result_names_that_are_taken() -> None:
     with pytest.raises(sw.SpecError, match="has a column 'n_1h' already"):
-        ask(TABLE.append_column("n_1h", TABLE["t"]))
+        roll(TABLE.append_column("n_1h", TABLE["t"]))
     with pytest.raises(sw.SpecError, match="'n_1h' would occur twice"):
-        ask(windows=["1h", timedelta(hours=1)])
+        roll(windows=["1h", timedelta(hours=1)])
 
 
 def test_values_that_are_not_tables() -> None:
     for table in (3, [1, 2], {"at": [1]}, pa.Table, pd.Series([1]).to_numpy()):
         with pytest.raises(sw.SpecError, match="is not a table"):
-            ask(table)
+            roll(table)
     with pytest.raises(sw.SpecError, match="no column 'at'"):
-        ask(pl.LazyFrame({"t": [1]}))
+        roll(pl.LazyFrame({"t": [1]}))
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_values_that_are_not_tables() -> None:
     ],
 )
 def test_refused_tables_name_a_conversion(given: Any, way_out: str) -> None:
-    for call in (ask, lambda table: ask(at=table)):
+    for call in (roll, lambda table: roll(at=table)):
         with pytest.raises(sw.SpecError, match=way_out):
             call(given)
 
@@ -277,16 +277,16 @@ def test_refused_tables_name_a_conversion(given: Any, way_out: str) -> None:
 def test_duplicate_columns() -> None:
     twice = pa.Table.from_arrays([TIMES, TIMES], ["at", "at"])
     with pytest.raises(sw.SpecError, match="the table has 2 columns 'at'"):
-        ask(twice)
+        roll(twice)
     frame = pd.DataFrame([[1, 2]], columns=["at", "at"])
     with pytest.raises(sw.SpecError, match="the table has 2 columns 'at'"):
-        ask(frame)
+        roll(frame)
 
 
 def test_mixed_objects_in_pandas() -> None:
     frame = pd.DataFrame({"at": [1, 2], "x": pd.Series([1, "a"], dtype=object)})
     with pytest.raises(sw.SpecError, match="column 'x' holds values of several types"):
-        ask(frame, windows=1, aggs={"s": sw.sum("x")})
+        roll(frame, windows=1, aggs={"s": sw.sum("x")})
 
 
 def test_files_that_are_not_there_or_not_that(tmp_path: Path) -> None:
@@ -373,12 +373,12 @@ def test_types_that_arrow_cannot_handle_itself() -> None:
     with pytest.raises(
         sw.SpecError, match=r"cannot compute with the column of first\('x'\)"
     ):
-        ask(pa.table({"at": TIMES, "x": lists}), aggs={"x": sw.first("x")})
+        roll(pa.table({"at": TIMES, "x": lists}), aggs={"x": sw.first("x")})
 
 
 def test_huge_numbers_are_answered_or_named() -> None:
     def rolling(**options: Any) -> Any:
-        return ask(on="t", windows=2, aggs={"n": sw.sum("x")}, **options)
+        return roll(on="t", windows=2, aggs={"n": sw.sum("x")}, **options)
 
     with pytest.raises(sw.SpecError, match=r"min_rows= takes an int from 0 to 2\*\*63"):
         rolling(min_rows=2**70)

@@ -38,25 +38,25 @@ def test_rows_are_accepted_like_durations() -> None:
     hour = np.timedelta64(1, "h")
     times = pa.array([0, 1_800, 3_600, 9_000], pa.timestamp("s"))
     table = pa.table({"t": times, "x": [1, 2, 4, 8]})
-    asked: Any = {"on": "t", "aggs": {"s": sw.sum("x")}}
-    assert sw.rolling(table, windows=hour, **asked)["s_1h"].to_pylist() == [1, 3, 6, 8]
-    assert sw.rolling(table, windows=np.array([60, 120], "m8[m]"), **asked).equals(
-        sw.rolling(table, windows=["1h", "2h"], **asked).rename_columns(
+    base: Any = {"on": "t", "aggs": {"s": sw.sum("x")}}
+    assert sw.rolling(table, windows=hour, **base)["s_1h"].to_pylist() == [1, 3, 6, 8]
+    assert sw.rolling(table, windows=np.array([60, 120], "m8[m]"), **base).equals(
+        sw.rolling(table, windows=["1h", "2h"], **base).rename_columns(
             ["t", "x", "s_1h", "s_2h"]
         )
     )
-    assert sw.rolling(table, windows="1h", offset=np.timedelta64(30, "m"), **asked)[
+    assert sw.rolling(table, windows="1h", offset=np.timedelta64(30, "m"), **base)[
         "s_1h"
     ].to_pylist() == [None, 1, 3, None]
     for window in (hour, sw.session(hour)):
-        ours = sw.hopping(table, window=window, every=None, **asked)
+        ours = sw.hopping(table, window=window, every=None, **base)
         theirs = "1h" if window is hour else sw.session("1h")
-        assert ours.equals(sw.hopping(table, window=theirs, **asked))
+        assert ours.equals(sw.hopping(table, window=theirs, **base))
     w = sw.Window(sw.count(), last=hour, granularity=np.timedelta64(1, "m"))
     w.insert_many(times, [1, 2, 4, 8])
     assert w.query() == 1
     assert "1h and 2h" in repr(sw.SharedWindow(sw.count(), ranges=[hour, "2h"]))
-    sw.KeyedWindows(windows=hour, late=hour, **asked).ingest(table)
+    sw.KeyedWindows(windows=hour, late=hour, **base).ingest(table)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Specs as files: what is written reads as the same spec; what is wrong is named."""
+"""Specs as files: they read as they were written; errors name the value."""
 
 import inspect
 import itertools
@@ -21,7 +21,7 @@ from slidewise.spec.spec import Spec
 
 COUNT = {"n": sw.count()}
 WORST = {"s": sw.sum("on"), "60": sw.max("1e5", where="yes"), "1:30": sw.min("~")}
-# Further values of parameters; columns are made of their names.
+# Further values of parameters; columns get the names of their parameters.
 VALUES: dict[str, list[Any]] = {
     "ddof": [0, 1],
     "k": [1, 7],
@@ -384,7 +384,7 @@ def test_what_is_wrong_is_named(text: str, message: str) -> None:
 
 
 def test_every_damage_is_one_error() -> None:
-    """Cut off, or with a character changed: a Spec, or a SpecError."""
+    """Text that is cut off or changed gives a Spec or a SpecError."""
     spec = sw.Spec(
         on="t",
         windows=["1h", sw.Query("1d", every="1h")],
@@ -440,7 +440,7 @@ def test_files_that_are_no_specs(tmp_path: Path) -> None:
         Spec.load(tmp_path / "a.json")
     with pytest.raises(FileNotFoundError):
         Spec.load(tmp_path / "b.json")
-    # As editors on Windows begin a file.
+    # The byte-order mark of editors on Windows.
     (tmp_path / "a.json").write_text(spec.to_json(), encoding="utf-8-sig")
     assert Spec.load(tmp_path / "a.json") == spec
     wrong: Any = 3

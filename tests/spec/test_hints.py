@@ -1,4 +1,4 @@
-"""Words of pandas, polars and SQL get a hint that says how slidewise calls it."""
+"""Names of pandas, polars and SQL give a hint with the name in slidewise."""
 
 import inspect
 from typing import Any
@@ -33,7 +33,7 @@ COUNT = {"n": sw.count()}
 def test_rolling_suggests_arguments(given: Any, message: str) -> None:
     with pytest.raises(TypeError, match=rf"^rolling\(\) takes no argument {message}"):
         sw.rolling(ROWS, on="t", windows=5, aggs=COUNT, **given)
-    # The one that is meant is often missing for that.
+    # The right argument is missing for the same reason.
     with pytest.raises(TypeError, match=message):
         sw.rolling(ROWS, **given)
 

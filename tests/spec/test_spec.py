@@ -40,7 +40,7 @@ def test_columns_are_named_once() -> None:
 
 
 def test_the_hash_is_that_of_every_release() -> None:
-    """Checkpoints keep it: if this fails, they can no longer be read."""
+    """Checkpoints store the hash: if this fails, they can no longer be read."""
     assert make().hash == (
         "6385785d3e70cab15980c3faf35892c8950ce57b95b61588d30d059310ea1aaa"
     )

@@ -1,4 +1,4 @@
-"""Windows in weeks begin on Mondays, by an oracle from the calendar; "7d" does not."""
+"""Windows in weeks begin on Mondays, by a calendar oracle; "7d" windows do not."""
 
 import datetime as dt
 import json
@@ -32,7 +32,7 @@ def times_of(seed: int) -> list[dt.datetime]:
 
 
 def mondays(time: dt.datetime, back: int, right: bool) -> list[dt.datetime]:
-    """The Mondays on which windows of so many weeks begin that hold a time."""
+    """The Mondays on which the windows of `weeks` weeks that hold a time begin."""
     midnight = dt.datetime.combine(time.date(), dt.time())
     begin = midnight - dt.timedelta(days=time.isoweekday() - 1)
     if right and time == begin:
@@ -163,7 +163,7 @@ def test_snapshots_keep_their_mondays() -> None:
         end for query, end, _ in again.advance(dt.datetime(2026, 1, 6)) if not query
     ]
     assert ends == [dt.datetime(2026, 1, 5)]
-    # Without weeks, a snapshot is what it was.
+    # Without weeks, a snapshot is unchanged.
     assert b"shift" in window.to_bytes()
     plain = sw.SharedWindow(sw.count(), queries=[sw.Query("7d"), sw.Query("5h")])
     assert b"shift" not in plain.to_bytes()
@@ -182,7 +182,7 @@ def test_snapshots_keep_their_mondays() -> None:
     ],
 )
 def test_hashes_without_weeks_stay(given: dict[str, Any], digest: str) -> None:
-    """And those of rolling windows, which begin with their rows."""
+    """Rolling windows are not affected, because they end at their rows."""
     spec = sw.Spec(on="t", aggs=COUNT, **given)
     assert spec.hash[:16] == digest
 

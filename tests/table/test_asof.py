@@ -23,7 +23,7 @@ def seen(
     closed: str,
     offset: int = 0,
 ) -> list[int]:
-    """The rows of a moment's window, oldest first."""
+    """The rows of the window at a time, earliest first."""
     arrived = [
         row
         for row in range(len(table["t"]))
@@ -182,7 +182,7 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         (
             {"windows": sw.rows(2), "offset": 1},
@@ -199,9 +199,9 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
         ({"windows": 5, "offset": 2**70}, f"offset={2**70} is too long"),
     ],
 )
-def test_offsets_that_do_not_apply(asked: dict[str, Any], message: str) -> None:
+def test_offsets_that_do_not_apply(options: dict[str, Any], message: str) -> None:
     with pytest.raises(sw.SpecError) as raised:
-        sw.rolling(pa.table({"t": [1]}), on="t", aggs={"n": sw.count()}, **asked)
+        sw.rolling(pa.table({"t": [1]}), on="t", aggs={"n": sw.count()}, **options)
     assert message in str(raised.value)
 
 
@@ -219,10 +219,10 @@ def test_query_points_keep_their_time_of_day():
     table = pa.table({"t": pa.array([0, 1], pa.date32())})
     noon = pa.table({"t": pa.array([86_400 + 43_200], pa.timestamp("s"))})
     midnight = pa.table({"t": pa.array([86_400], pa.timestamp("s"))})
-    asked = {"on": "t", "windows": "1d", "aggs": {"n": sw.count()}}
+    options = {"on": "t", "windows": "1d", "aggs": {"n": sw.count()}}
     with pytest.raises(sw.SpecError, match="without loss"):
-        sw.rolling(table, at=noon, **asked)
-    assert sw.rolling(table, at=midnight, **asked)["n_1d"].to_pylist() == [1]
+        sw.rolling(table, at=noon, **options)
+    assert sw.rolling(table, at=midnight, **options)["n_1d"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize(

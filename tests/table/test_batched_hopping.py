@@ -1,4 +1,4 @@
-"""Hopping over batches gives what hopping over the whole table gives."""
+"""Hopping over batches equals hopping over the whole table."""
 
 import random
 from itertools import pairwise
@@ -59,8 +59,8 @@ def test_hops_over_random_batches(
 def test_windows_of_pieces_of_time(window: int, every: int) -> None:
     rng = random.Random(f"{window} {every}")
     table = random_table(rng, 150, keys=3, span=200)
-    asked: dict[str, Any] = {"on": "t", "window": window, "every": every, "aggs": AGGS}
-    spec = Spec.make_hopping(by="k", **asked)
+    given: dict[str, Any] = {"on": "t", "window": window, "every": every, "aggs": AGGS}
+    spec = Spec.make_hopping(by="k", **given)
     parts = []
     for piece, (start, end) in enumerate(pairwise([None, 40, 41, 90, None])):
         lo = -1 if start is None else start - window
@@ -86,14 +86,14 @@ def test_windows_of_pieces_of_time(window: int, every: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"window": 12, "every": 5}, {"window": sw.session(9)}]
+    "given", [{"window": 12, "every": 5}, {"window": sw.session(9)}]
 )
-def test_keys_that_share_a_run(asked: dict[str, Any]) -> None:
+def test_keys_that_share_a_run(given: dict[str, Any]) -> None:
     rng = random.Random(6)
     table = random_table(rng, 150, keys=4, span=300)
     run = pc.fill_null(pc.bit_wise_and(table["k"], 1), 7)
     table = table.append_column("run", run)
-    spec = Spec.make_hopping(on="t", by="k", aggs=AGGS, **asked)
+    spec = Spec.make_hopping(on="t", by="k", aggs=AGGS, **given)
     rows = table.sort_by([(name, "ascending") for name in ("run", "t", "row")])
     expected = numbered(hopping_spec(table, spec), spec)
     for most in (1, 7, 40):

@@ -1,4 +1,4 @@
-"""Rolling over batches gives what rolling over the whole table gives."""
+"""Rolling over batches equals rolling over the whole table."""
 
 import random
 from itertools import pairwise
@@ -67,7 +67,7 @@ def test_as_of_arrival(seed: int) -> None:
 
 
 def in_time_pieces(table: pa.Table, cut: list[int], back: int, ahead: int) -> pa.Table:
-    """Rows with their piece, once for each that sees them, and their role there."""
+    """Rows with their split and role, repeated for each split that reads them."""
     parts = []
     for piece, (start, end) in enumerate(pairwise(cut)):
         for lo, hi, role in (
@@ -92,9 +92,9 @@ def test_rows_that_are_seen_and_not_answered(
 ) -> None:
     rng = random.Random(f"{closed} {offset} {arrival}")
     table = random_table(rng, 200, keys=2, span=100)
-    asked: dict[str, Any] = {"on": "t", "windows": [7, 20], "aggs": AGGS}
-    asked |= {"closed": closed, "offset": offset, "arrival": arrival}
-    spec = Spec.make(by="k", **asked)
+    options: dict[str, Any] = {"on": "t", "windows": [7, 20], "aggs": AGGS}
+    options |= {"closed": closed, "offset": offset, "arrival": arrival}
+    spec = Spec.make(by="k", **options)
     expected = rolling_spec(table, spec)
     shift = offset or 0
     cut = [0, 30, 31, 80, 1000]

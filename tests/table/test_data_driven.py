@@ -1,4 +1,4 @@
-"""Windows whose ends are rows, against their meaning."""
+"""Windows whose ends are rows, against their definition."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -235,11 +235,11 @@ def test_as_of_answers_have_no_rows_to_end_at(window: Any) -> None:
 
 def test_explain_names_the_windows() -> None:
     table = pa.table({"t": [1], "f": [True], "km": [1]})
-    said = sw.explain(table, windows=[5, sw.landmark("f"), sw.delta("km", 1)], **ONE)
-    assert "landmark_f: from the last row where 'f' is true" in said
-    assert "delta_km_1: back to the first row whose 'km' is too far" in said
-    assert "5: every row's window is found once" in said
-    said = sw.explain(table, windows=[sw.until("f"), 5, sw.rows(3)], **ONE)
-    assert "until_f: a row where 'f' is true closes a window" in said
-    assert "3rows: one window per 3 rows of a key" in said
-    assert "5: windows do not overlap" in said
+    text = sw.explain(table, windows=[5, sw.landmark("f"), sw.delta("km", 1)], **ONE)
+    assert "landmark_f: from the last row where 'f' is true" in text
+    assert "delta_km_1: back to the first row whose 'km' is too far" in text
+    assert "5: every row's window is found once" in text
+    text = sw.explain(table, windows=[sw.until("f"), 5, sw.rows(3)], **ONE)
+    assert "until_f: a row where 'f' is true closes a window" in text
+    assert "3rows: one window per 3 rows of a key" in text
+    assert "5: windows do not overlap" in text

@@ -1,4 +1,4 @@
-"""`delta` windows, against their meaning."""
+"""`delta` windows, against their definition."""
 
 import itertools
 import random

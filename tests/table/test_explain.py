@@ -1,4 +1,4 @@
-"""`explain`: what it says is what the core does."""
+"""`explain` describes the computation of the core."""
 
 import pyarrow as pa
 import pytest
@@ -9,14 +9,14 @@ import slidewise._core as _core
 TRIPS = pa.table({"t": [10, 14, 11], "km": [3.0, 5.0, 4.0], "k": ["a", "b", "a"]})
 
 
-def told(**asked: object) -> str:
-    """What is said of a call, in one line."""
-    given = {"on": "t", "aggs": {"n": sw.count()}, **asked}
+def explained(**options: object) -> str:
+    """The explanation of a call, in one line."""
+    given = {"on": "t", "aggs": {"n": sw.count()}, **options}
     return " ".join(sw.explain(TRIPS, **given).split())  # type: ignore[arg-type]
 
 
 def test_explain_says_whether_rows_are_sorted() -> None:
-    assert "3 rows, one group, not in order: sorted by time" in told(windows=5)
+    assert "3 rows, one group, not in order: sorted by time" in explained(windows=5)
     sorted_rows = TRIPS.sort_by("t")
     text = sw.explain(sorted_rows, on="t", windows=5, aggs={"n": sw.count()})
     assert "one group, in order" in text
@@ -26,7 +26,7 @@ def test_order_per_key_is_enough() -> None:
     by_key = TRIPS.sort_by([("k", "ascending"), ("t", "ascending")])
     text = sw.explain(by_key, on="t", by="k", windows=5, aggs={"n": sw.count()})
     assert "one group per k, in order" in text
-    assert "not in order: sorted by key and time" in told(by="k", windows=5)
+    assert "not in order: sorted by key and time" in explained(by="k", windows=5)
 
 
 def test_aggregations_that_share_a_kernel_share_a_line() -> None:
@@ -40,7 +40,7 @@ def test_aggregations_that_share_a_kernel_share_a_line() -> None:
         "kurt": sw.kurtosis("km"),
         "med": sw.median("km"),
     }
-    text = told(aggs=aggs, windows=2)
+    text = explained(aggs=aggs, windows=2)
     assert (
         "s=sum('km'), avg=mean('km'): differences of prefix sums, exact on a common"
         in text
@@ -59,46 +59,46 @@ def test_sums_of_integers_run() -> None:
 
 
 def test_arrival_goes_through_trees() -> None:
-    text = told(arrival="t", windows=5)
+    text = explained(arrival="t", windows=5)
     assert "taken in order of t" in text
     assert "one FiBA tree per key" in text
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         ({"window": 10, "every": 5}, "10, 2 windows per row: each is a range of rows"),
         ({"window": 10}, "10: windows do not overlap"),
         ({"window": sw.session(3)}, "session(3): rows at most 3 apart are a window"),
     ],
 )
-def test_hops(asked: dict[str, object], words: str) -> None:
-    assert words in told(**asked)
+def test_hops(options: dict[str, object], words: str) -> None:
+    assert words in explained(**options)
 
 
 def test_more_windows_cost_more() -> None:
     def cost(text: str) -> int:
         return int(text.split(" about ")[1].split()[0])
 
-    one, two = told(windows=5), told(windows=[5, 6])
+    one, two = explained(windows=5), explained(windows=[5, 6])
     assert cost(one) < cost(two)
 
 
 def test_explain_names_threads() -> None:
-    assert "2 threads share the windows" in told(windows=5, threads=2)
-    assert "2 threads share the keys" in told(windows=5, by="k", threads=2)
+    assert "2 threads share the windows" in explained(windows=5, threads=2)
+    assert "2 threads share the keys" in explained(windows=5, by="k", threads=2)
 
 
 def test_either_windows_or_a_window() -> None:
     with pytest.raises(sw.SpecError, match="windows=, is missing"):
-        told()
+        explained()
     with pytest.raises(sw.SpecError, match="give windows= for rolling, or window= for"):
-        told(windows=5, window=5)
+        explained(windows=5, window=5)
 
 
 def test_explain_refuses_what_rolling_refuses() -> None:
     with pytest.raises(sw.SpecError, match="no_such"):
-        told(windows=5, aggs={"s": sw.sum("no_such")})
+        explained(windows=5, aggs={"s": sw.sum("no_such")})
 
 
 def test_the_core_knows_a_way_for_each_kind() -> None:

@@ -26,7 +26,7 @@ AGGS = {
 def held(
     table: dict[str, list[Any]], key: Any, start: int, end: int, closed: bool = False
 ) -> list[int]:
-    """The values of a window, oldest first."""
+    """The values of a window, earliest first."""
     rows = range(len(table["t"]))
     inside = [
         row
@@ -149,7 +149,7 @@ def test_hops_are_those_of_polars() -> None:
         .agg(n=pl.len(), hi=pl.max("x"), s=pl.sum("x"))
     )
     ours = ours.sort("k", "window_start")
-    # polars leaves out the windows that begin before the first row's own one.
+    # polars leaves out windows that begin before the first row's tumbling window.
     both = theirs.join(
         ours, left_on=["k", "t"], right_on=["k", "window_start"], how="left"
     )
@@ -218,7 +218,7 @@ def test_few_rows_give_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"window": sw.rows(3), "every": "1h"}, "a window of rows slides by rows"),
         ({"window": 3, "every": sw.rows(2), "closed": "left"}, "closed= does not"),
@@ -249,10 +249,10 @@ def test_few_rows_give_null() -> None:
         ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would occur twice"),
     ],
 )
-def test_refused_arguments(asked: dict[str, Any], message: str) -> None:
+def test_refused_arguments(options: dict[str, Any], message: str) -> None:
     table = pa.table({"t": [1], "k": ["a"]})
     with pytest.raises(sw.SpecError) as raised:
-        sw.hopping(table, on="t", **{"aggs": {"n": sw.count()}, **asked})
+        sw.hopping(table, on="t", **{"aggs": {"n": sw.count()}, **options})
     assert message in str(raised.value)
 
 
@@ -299,7 +299,7 @@ def test_messages_about_gaps() -> None:
     ids=str,
 )
 def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) -> None:
-    """A window of unsigned times may begin before 0, one of small ones end beyond."""
+    """Windows may begin before unsigned times, and end beyond narrow types."""
     for times in ([3, 100], [60, 100], [127], []):
         table = pa.table({"t": pa.array(times, kind)})
         out = sw.hopping(table, on="t", window=20, every=2, aggs={"n": sw.count()})
@@ -316,7 +316,7 @@ def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) 
 
 
 @pytest.mark.parametrize(
-    ("last", "kind", "told"),
+    ("last", "kind", "text"),
     [
         (
             253_402_214_400_000_000,
@@ -334,22 +334,22 @@ def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) 
     ids=str,
 )
 def test_overflow_messages_beyond_the_year_9999(
-    last: int, kind: pa.DataType, told: str
+    last: int, kind: pa.DataType, text: str
 ) -> None:
     day = pa.array([last], pa.int32() if kind == pa.date32() else pa.int64())
     days = pa.concat_arrays([day, day]).view(kind)
     table = pa.table({"t": days, "x": [2**62] * 2})
-    ask: dict[str, Any] = {"on": "t", "window": "1d", "aggs": {"s": sw.sum("x")}}
-    with pytest.raises(sw.ResultOverflowError, match=told):
-        sw.hopping(table, **ask)
+    request: dict[str, Any] = {"on": "t", "window": "1d", "aggs": {"s": sw.sum("x")}}
+    with pytest.raises(sw.ResultOverflowError, match=text):
+        sw.hopping(table, **request)
 
 
 def test_batches_compare_keys_beyond_the_year_9999() -> None:
     days = pa.array([253_402_300_800 + day for day in (0, 0, 1)], pa.timestamp("s"))
     table = pa.table({"t": days, "k": days, "x": [2**62, 2**62, 1]})
     spec = Spec.make(on="t", by="k", windows="1h", aggs={"s": sw.sum("x")})
-    told = r"k=10000-01-01 00:00:00, t=10000-01-01 00:00:00"
-    with pytest.raises(sw.ResultOverflowError, match=told):
+    text = r"k=10000-01-01 00:00:00, t=10000-01-01 00:00:00"
+    with pytest.raises(sw.ResultOverflowError, match=text):
         list(rolling_batches(table.to_batches(max_chunksize=1), spec, table.schema))
     fine = Spec.make(on="t", by="k", windows="1h", aggs={"n": sw.count()})
     parts = list(rolling_batches(table.to_batches(max_chunksize=1), fine, table.schema))
@@ -365,9 +365,9 @@ def test_window_ends_beyond_date32():
 @pytest.mark.parametrize("empty", [False, True])
 def test_more_windows_than_there_can_be(empty):
     table = pa.table({"t": [0, 2**62]})
-    asked = {"on": "t", "every": 1, "window": 2**61, "aggs": {"n": sw.count()}}
+    options = {"on": "t", "every": 1, "window": 2**61, "aggs": {"n": sw.count()}}
     with pytest.raises(sw.SpecError, match=r"there are \d{19} windows.* larger every="):
-        sw.hopping(table, **asked, empty=empty)
+        sw.hopping(table, **options, empty=empty)
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])

@@ -17,7 +17,7 @@ AGGS = {"n": sw.count(), "x": sw.sum("x"), "u": sw.max("u"), "mean": sw.mean("x"
 
 
 def answers_of(call: KernelCall, points: object) -> object:
-    """What the core gives for a call, without its decoding."""
+    """The answers of the core for a call, not decoded."""
     at = points.columns
     return _core.rolling(
         *(call.rows, call.inputs.columns, call.calls, call.spans, "peers", at),
@@ -26,7 +26,7 @@ def answers_of(call: KernelCall, points: object) -> object:
 
 
 def test_answers_are_decoded_by_themselves() -> None:
-    """By a call over no rows, with the types and nulls of `compute`."""
+    """A call over no rows gives the types and nulls of `compute`."""
     spec = Spec.make(on="t", windows=[3, 1], aggs=AGGS, min_rows=1)
     call = KernelCall(frame(ROWS), spec)
     points = query_points_of(LABELS, call, spec)
@@ -36,7 +36,7 @@ def test_answers_are_decoded_by_themselves() -> None:
 
 
 def test_decoded_overflows_name_their_query_point() -> None:
-    """As those that `compute` finds."""
+    """Overflows raise the errors of `compute`."""
     spec = Spec.make(on="t", windows=9, aggs={"x": sw.sum("x")})
     rows = ROWS.set_column(1, "x", pa.array([2**62] * 3))
     call = KernelCall(frame(rows), spec)

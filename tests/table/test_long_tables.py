@@ -10,7 +10,7 @@ import pytest
 
 import slidewise as sw
 
-# More than fits one batch of 2^16 rows.
+# More than one batch of 2^16 rows.
 ROWS = 70_000
 AGGS = {
     "n": sw.count(),
@@ -24,7 +24,7 @@ GAP, WIDTH = 5, 9
 
 
 class Readings:
-    """Integers, a third of the flags null, and `d` that rises in order of time."""
+    """Integers, flags of which a third is null, and `d` that rises in order of time."""
 
     def __init__(self, keys: int, order: str) -> None:
         draw = random.Random(f"{keys} {order}")
@@ -65,7 +65,7 @@ class Readings:
             yield sorted(own, key=lambda at: self.rows[at]["t"])
 
     def answers(self, window: list[int]) -> dict[str, Any]:
-        """The results of a window, which holds a row."""
+        """The results of a window that holds a row."""
         x = [self.rows[at]["x"] for at in window]
         named = {"n": len(x), "sum": sum(x), "mean": sum(x) / len(x), "top": max(x)}
         return {**named, "last": x[-1]}

@@ -1,8 +1,8 @@
-"""What pandas and polars check of their own rolling windows, as cases for ours.
+"""Test cases of pandas and polars for their rolling windows, applied to slidewise.
 
-Only the facts are theirs: values in, values out. Each case names where it comes from.
-Where slidewise differs on purpose, the case stands in `DIFFERENCES` with what it gives
-instead, and in docs/differences.md in words.
+Only inputs and expected answers are taken over. Each case names its source. If
+slidewise differs on purpose, the case is in `DIFFERENCES` with the answer of slidewise,
+and docs/differences.md explains it.
 """
 
 import math
@@ -30,13 +30,13 @@ class Case:
     """One column of answers.
 
     Attributes:
-        source: Where it is checked: library, file and test.
+        source: The library, file and test.
         agg: The aggregation, of the column x.
         times: In seconds, or days.
         values: The column x.
         window: Its length.
         expected: The answers; None is missing.
-        asked: Other arguments.
+        options: Other arguments.
     """
 
     source: str
@@ -45,29 +45,29 @@ class Case:
     values: Sequence[Any]
     window: Any
     expected: Sequence[Any]
-    asked: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        given = "-".join(str(value) for _, value in self.asked)
+        given = "-".join(str(value) for _, value in self.options)
         return f"{self.source.split()[-1]}-{self.agg!r}-{self.window}-{given}"
 
 
 def ragged(name: str, agg: sw.Aggregation, window: str, *expected: Any) -> Case:
-    """Of pandas' ragged series."""
+    """A case with pandas' ragged series."""
     return Case(f"{PANDAS} {name}", agg, RAGGED, UP, window, expected)
 
 
 def at_least(rows: int, name: str, window: str, *expected: Any) -> Case:
     """A sum of the same with `min_periods`."""
     case = ragged(name, sw.sum("x"), window, *expected)
-    return Case(**{**case.__dict__, "asked": (("min_rows", rows),)})
+    return Case(**{**case.__dict__, "options": (("min_rows", rows),)})
 
 
 def closed(name: str, *expected: Any) -> Case:
-    """A sum of ones with an end of its own."""
-    asked = (("closed", name),)
+    """A sum of ones with other ends."""
+    options = (("closed", name),)
     source = f"{PANDAS} test_closed"
-    return Case(source, sw.sum("x"), CLOSED, [1] * 5, "2s", expected, asked)
+    return Case(source, sw.sum("x"), CLOSED, [1] * 5, "2s", expected, options)
 
 
 def of_rows(
@@ -79,7 +79,7 @@ def of_rows(
 
 
 def days(agg: sw.Aggregation, window: str, ends: str, *expected: Any) -> Case:
-    """Of polars' days."""
+    """A case with polars' days."""
     source = f"{POLARS} test_rolling_kernels_and_rolling"
     return Case(source, agg, DAYS, UP, window, expected, (("closed", ends),))
 
@@ -87,9 +87,9 @@ def days(agg: sw.Aggregation, window: str, ends: str, *expected: Any) -> Case:
 def earlier(offset: str, ends: str, *expected: Any) -> Case:
     """Lists of values in windows of two days that end earlier."""
     source = f"{POLARS} test_rolling_negative_offset"
-    asked = (("closed", ends), ("offset", offset))
+    options = (("closed", ends), ("offset", offset))
     return Case(
-        source, sw.collect("x"), (1, 2, 3, 4), (1, 2, 3, 4), "2d", expected, asked
+        source, sw.collect("x"), (1, 2, 3, 4), (1, 2, 3, 4), "2d", expected, options
     )
 
 
@@ -277,9 +277,9 @@ CASES = [
 
 SKEWED = [1, 2, 3, 3, 2, 10, 8]
 
-# (theirs, ours): the same question, another answer on purpose.
+# (theirs, ours): the same call, with a different answer on purpose.
 DIFFERENCES = [
-    # min_periods turns counts into nulls there; a count stays a count here.
+    # There min_periods turns counts into nulls; here a count stays a count.
     (
         ragged("test_ragged_count", sw.count("x"), "2s", None, None, 2, None, 2),
         Case(
@@ -292,7 +292,8 @@ DIFFERENCES = [
             (("min_rows", 2),),
         ),
     ),
-    # Fixed windows there have no answer before they are full, unless one asks for it.
+    # There windows of rows give null until they are full, unless min_periods is
+    # lower.
     (
         of_rows(
             f"{POLARS} test_rolling_extrema",
@@ -309,7 +310,7 @@ DIFFERENCES = [
             f"{POLARS} test_rolling_extrema", sw.max("x"), range(5), 3, 0, 1, 2, 3, 4
         ),
     ),
-    # Rows of equal time: each sees those above it there, all of them here.
+    # Rows of equal time: there each sees those above it, here all of them.
     (
         Case(
             f"{PANDAS} test_rolling_on_multi_index_level",
@@ -328,8 +329,8 @@ DIFFERENCES = [
             (1, 1, 6, 6, 15, 15),
         ),
     ),
-    # Times that fall are refused there (or, if all do, taken as a window into the
-    # future); here rows are put in order.
+    # There times that fall are refused (or, if all do, the window looks into the
+    # future); here rows are sorted.
     (
         Case(
             f"{PANDAS} test_rolling_on_decreasing_index",
@@ -352,12 +353,12 @@ DIFFERENCES = [
 
 
 def answers(case: Case) -> list[Any]:
-    """What slidewise gives."""
+    """The answers of slidewise."""
     unit = 86_400 if isinstance(case.window, str) and "d" in case.window else 1
     ticks = pa.array([time * unit for time in case.times])
     table = pa.table({"t": ticks.cast(pa.timestamp("s")), "x": list(case.values)})
     out = sw.rolling(
-        table, on="t", windows=case.window, aggs={"a": case.agg}, **dict(case.asked)
+        table, on="t", windows=case.window, aggs={"a": case.agg}, **dict(case.options)
     )
     found: list[Any] = out.column(out.num_columns - 1).to_pylist()
     return found
@@ -385,7 +386,7 @@ def test_differences_are_kept_on_purpose(theirs: Case, ours: Case) -> None:
 
 def test_ties_as_in_pandas() -> None:
     theirs = DIFFERENCES[2][0]
-    found = answers(Case(**{**theirs.__dict__, "asked": (("ties", "rows"),)}))
+    found = answers(Case(**{**theirs.__dict__, "options": (("ties", "rows"),)}))
     assert found == list(theirs.expected)
 
 
@@ -395,15 +396,15 @@ def test_ties_are_those_of_pandas_whichever_ends_belong(closed: str) -> None:
     times = pandas.to_datetime([0, 1, 1, 2, 3, 3], unit="s")
     frame = pandas.DataFrame({"t": times, "x": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]})
     theirs = frame.rolling("2s", on="t", closed=closed, min_periods=1)["x"].sum()
-    asked = {"on": "t", "windows": "2s", "aggs": {"s": sw.sum("x")}, "closed": closed}
+    options = {"on": "t", "windows": "2s", "aggs": {"s": sw.sum("x")}, "closed": closed}
     if closed in ("right", "both"):
-        asked["ties"] = "rows"
+        options["ties"] = "rows"
     else:
         with pytest.raises(
             sw.SpecError, match="ties='rows' has no effect with closed="
         ):
-            sw.rolling(frame, **asked, ties="rows")
-    ours = sw.rolling(frame, **asked)
+            sw.rolling(frame, **options, ties="rows")
+    ours = sw.rolling(frame, **options)
     assert ours["s_2s"].equals(theirs.rename("s_2s"))
 
 
@@ -459,7 +460,8 @@ def test_a_day_over_a_change_of_the_clock_is_24_hours() -> None:
     out = sw.rolling(
         table, on="t", windows="1d", closed="left", aggs={"a": sw.sum("x")}
     )
-    # Midnight of the 8th is 25 hours after that of the 7th: nothing lies in 24 of them.
+    # Midnight of the 8th is 25 hours after that of the 7th, so a window of 24 hours
+    # is empty.
     assert out["a_1d"].to_pylist() == [None, 1, 2, None, 4, 5]
 
 

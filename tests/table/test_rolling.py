@@ -32,7 +32,7 @@ LENGTHS = st.one_of(
     st.sampled_from([2**63 - 1, 2**62]),
 )
 
-# `tests/aggregations/test_catalogue.py` has these over tables, too.
+# `tests/aggregations/test_catalogue.py` tests these over tables.
 ELSEWHERE = {
     *("arg_min", "arg_max", "quantile", "top_k", "bottom_k", *PAIRS),  # need arguments
     *("product", "sum_of_squares"),  # overflow with such integers
@@ -162,7 +162,7 @@ def test_one_aggregation_alone_equals_all_together(
 
 @pytest.mark.parametrize(("closed", "ties"), SIDES)
 def test_equal_times_and_closed_sides(closed: str, ties: str) -> None:
-    """The table of conventions that peers disagree on."""
+    """Conventions on which other libraries differ."""
     table = pa.table({"t": [0, 1, 1, 2, 3, 3], "x": [1, 2, 4, 8, 16, 32]})
     out = sw.rolling(
         table, on="t", windows=2, aggs={"s": sw.sum("x")}, closed=closed, ties=ties
@@ -193,7 +193,7 @@ def test_whole_table_and_as_of_arrival() -> None:
 
 @pytest.mark.parametrize("rows", [3, 40, 700])
 def test_rows_of_equal_arrival_see_one_another(rows: int) -> None:
-    """By rows whose arrival is no later, and as if each were asked for by `at=`."""
+    """Only rows whose arrival is no later count, as in a query of each row by `at=`."""
     draw = random.Random(rows)
     table = pa.table(
         {
@@ -217,11 +217,11 @@ def test_rows_of_equal_arrival_see_one_another(rows: int) -> None:
         "at": sw.arg_min("x", by="y"),
         "sd": sw.stddev("y"),
     }
-    asked: dict[str, Any] = {"on": "t", "by": "k", "aggs": aggs, "arrival": "a"}
-    asked["windows"] = [5, rows, sw.rows(3)]
-    out = sw.rolling(table, **asked)
-    assert out.equals(sw.rolling(table, **asked, at=table))
-    assert out.equals(sw.rolling(table, **asked, ties="rows", threads=3))
+    request: dict[str, Any] = {"on": "t", "by": "k", "aggs": aggs, "arrival": "a"}
+    request["windows"] = [5, rows, sw.rows(3)]
+    out = sw.rolling(table, **request)
+    assert out.equals(sw.rolling(table, **request, at=table))
+    assert out.equals(sw.rolling(table, **request, ties="rows", threads=3))
     all_rows = table.to_pylist()
     for at, row in enumerate(all_rows):
         seen = [
@@ -435,14 +435,14 @@ def in_turn(
     length: int,
     n: int,
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """What each row sees as of its arrival, by time and by number of rows."""
+    """The rows that each row sees as of its arrival, by time and by number of rows."""
     seen: list[tuple[int, int]] = []
     by_time: list[list[int]] = [[] for _ in times]
     by_rows: list[list[int]] = [[] for _ in times]
     last = {arrival[row]: place for place, row in enumerate(order)}
     came = 0
     for row in order:
-        # All that arrived no later, those of the same arrival being among them.
+        # All rows that arrived no later, including those of the same arrival.
         for place in range(came, last[arrival[row]] + 1):
             bisect.insort(seen, (times[order[place]], place))
         came = last[arrival[row]] + 1
@@ -551,7 +551,7 @@ def test_other_threads_go_on_while_a_call_runs() -> None:
 
 
 def test_a_long_table_stays_linear_in_the_window() -> None:
-    """A window as long as the table costs no more than a short one, give or take."""
+    """A window as long as the table costs about as much as a short one."""
     count = 200_000
     table = pa.table({"t": range(count), "x": [row % 97 for row in range(count)]})
     out = sw.rolling(

@@ -1,7 +1,7 @@
 """`sw.rolling` on real data against an independent SQL engine, row by row.
 
-The data are a sample of Citi Bike trips and of US flights. They are looked for in the
-folder named by SLIDEWISE_TEST_DATA, or in `../shared/data` beside the checkout.
+The data are a sample of Citi Bike trips and of US flights. They are read from the
+folder named by SLIDEWISE_TEST_DATA, or from `../shared/data` beside the checkout.
 """
 
 import math
@@ -31,7 +31,7 @@ SECONDS = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
 
 
 class Set:
-    """One data set, with its times in whole seconds beside it for SQL."""
+    """One data set, and its times in whole seconds for SQL."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ def compare(out: pa.Table, window: str, aggs: Any, expected: pa.Table) -> None:
 
 
 def range_frame(seconds: int, closed: str) -> str:
-    """The window in SQL. RANGE has both ends closed: open ends lie a second in."""
+    """The window in SQL. RANGE has closed ends: open ends move in by a second."""
     start = seconds if closed in ("left", "both") else seconds - 1
     end = "CURRENT ROW" if closed in ("right", "both") else "1 PRECEDING"
     return f"RANGE BETWEEN {start} PRECEDING AND {end}"
@@ -146,7 +146,7 @@ def test_time_windows(data: Set, closed: str, keyed: bool) -> None:
 
 @pytest.mark.parametrize("closed", ["right", "both"])
 def test_rows_of_equal_time_one_by_one(data: Set, closed: str) -> None:
-    """ties="rows", on a time that is unique: second first, then the row's place."""
+    """ties="rows" by a unique time: the second, then the row number."""
     out = sw.rolling(
         data.table,
         on=data.on,
@@ -171,7 +171,7 @@ def test_row_windows(data: Set, keyed: bool, n: int) -> None:
 
 
 def together(arrived: list[Any], arrive: Callable[[int], None]) -> Iterator[int]:
-    """The rows in order of arrival, each once all of its arrival have arrived."""
+    """The rows in order of arrival; each is answered after all rows of its arrival."""
     order = sorted(range(len(arrived)), key=lambda row: (arrived[row], row))
     for _, group in groupby(order, key=lambda row: arrived[row]):
         rows = list(group)
@@ -181,7 +181,7 @@ def together(arrived: list[Any], arrive: Callable[[int], None]) -> Iterator[int]
 
 
 def replay(data: Set, table: pa.Table, by: list[str], arrival: str, closed: str) -> Any:
-    """Each row looks at all rows of its key that arrived no later than itself."""
+    """Each row sees all rows of its key that arrived no later than itself."""
     times = table["sec"].to_pylist()
     keys = list(zip(*(table[name].to_pylist() for name in by), strict=True)) or [
         ()

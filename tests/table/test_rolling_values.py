@@ -181,10 +181,10 @@ def test_half_floats_as_keys():
 def test_integers_as_keys(keys):
     rows = [*keys, *keys, *keys]
     table = pa.table({"t": range(12), "k": rows, "x": [float(at) for at in range(12)]})
-    asked = {"on": "t", "windows": 6, "aggs": {"s": sw.sum("x"), "n": sw.count()}}
-    out = sw.rolling(table, by="k", **asked)
+    request = {"on": "t", "windows": 6, "aggs": {"s": sw.sum("x"), "n": sw.count()}}
+    out = sw.rolling(table, by="k", **request)
     text = table.set_column(1, "k", table["k"].cast(pa.string()))
-    assert out.drop(["k"]).equals(sw.rolling(text, by="k", **asked).drop(["k"]))
+    assert out.drop(["k"]).equals(sw.rolling(text, by="k", **request).drop(["k"]))
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_integers_as_keys(keys):
 )
 def test_min_rows_gives_null_for_every_type(column: Any) -> None:
     table = pa.table({"t": [1, 2, 3], "x": column})
-    asked = {"on": "t", "windows": 5, "aggs": {"f": sw.first("x"), "l": sw.last("x")}}
-    whole = sw.rolling(table, **asked)
-    few = sw.rolling(table, **asked, min_rows=2)
+    request = {"on": "t", "windows": 5, "aggs": {"f": sw.first("x"), "l": sw.last("x")}}
+    whole = sw.rolling(table, **request)
+    few = sw.rolling(table, **request, min_rows=2)
     for name in ("f_5", "l_5"):
         assert few[name].type == whole[name].type
         expected = [None, None, whole[name][2].as_py()]

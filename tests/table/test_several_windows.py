@@ -1,4 +1,4 @@
-"""Ends of windows on a grid, and several windows at once, against their meaning."""
+"""Ends of windows on a grid, and several windows at once, against their definition."""
 
 import random
 from typing import Any
@@ -114,7 +114,7 @@ def merged(
     alone: dict[str, dict[str, Any]],
     request: dict[str, Any],
 ) -> Rows:
-    """The windows of several calls, by key, end, and as named."""
+    """The windows of several calls, by key, end and name."""
     found = []
     keys = list(keys_of(rows, by))
     for number, (name, window) in enumerate(alone.items()):
@@ -123,7 +123,7 @@ def merged(
             rank = keys.index(tuple(key.values()))
             order = (rank, row["window_end"], number, row["window_start"])
             found.append((order, {**key, "window": name, **row}))
-    # Windows by rows may begin and end at the same times, and stay in order.
+    # Windows by rows may begin and end at equal times; their order is kept.
     return [row for _, row in sorted(found, key=lambda each: each[0])]
 
 

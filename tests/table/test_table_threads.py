@@ -55,25 +55,25 @@ AGGS = {
 @pytest.mark.parametrize("threads", [2, 3, 16])
 @pytest.mark.parametrize("by", [None, "k"])
 def test_rolling_is_the_same(trips: pa.Table, threads: int, by: str | None) -> None:
-    asked = {"on": "t", "by": by, "windows": [300, sw.rows(20)], "aggs": AGGS}
-    one = sw.rolling(trips, **asked)
-    many = sw.rolling(trips, **asked, threads=threads)
+    options = {"on": "t", "by": by, "windows": [300, sw.rows(20)], "aggs": AGGS}
+    one = sw.rolling(trips, **options)
+    many = sw.rolling(trips, **options, threads=threads)
     assert many.equals(one)
     assert many.schema == one.schema
 
 
 def test_other_moments_hops_and_arrival_are_the_same(trips: pa.Table) -> None:
-    asked = {"on": "t", "by": "k", "aggs": AGGS}
+    options = {"on": "t", "by": "k", "aggs": AGGS}
     labels = trips.select(["t", "k"]).slice(100, 40_000)
     for given in (
         {"windows": 300, "at": labels},
         {"windows": 300, "offset": 7},
         {"windows": [300, sw.rows(9)], "arrival": "t"},
     ):
-        one = sw.rolling(trips, **asked, **given)
-        assert sw.rolling(trips, **asked, **given, threads=4).equals(one)
-    one = sw.hopping(trips, **asked, window=400, every=50)
-    assert sw.hopping(trips, **asked, window=400, every=50, threads=4).equals(one)
+        one = sw.rolling(trips, **options, **given)
+        assert sw.rolling(trips, **options, **given, threads=4).equals(one)
+    one = sw.hopping(trips, **options, window=400, every=50)
+    assert sw.hopping(trips, **options, window=400, every=50, threads=4).equals(one)
 
 
 FLOATS = {
@@ -92,7 +92,7 @@ FLOATS = {
 
 
 def floats(keys: int, **large: list[float]) -> pa.Table:
-    """Values of many sizes; those of one key, and some large ones amid them, last."""
+    """Values of many sizes; one key and some large values come last."""
     draw = np.random.default_rng(1)
     rows = 40_000
     key = draw.integers(0, keys, rows)
@@ -105,12 +105,12 @@ def floats(keys: int, **large: list[float]) -> pa.Table:
 
 
 def bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floats as one compares them to the last bit: NaN is equal to NaN."""
+    """Floats as bits, for exact comparison: NaN is equal to NaN."""
     return column.cast(pa.float64()).combine_chunks().view(pa.int64())
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"windows": [5_000, sw.rows(40)]},
         {"windows": 5_000, "offset": 11},
@@ -118,19 +118,19 @@ def bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     ],
     ids=["rows", "offset", "hops"],
 )
-def test_a_key_is_answered_by_its_own_values_alone(asked: dict[str, object]) -> None:
-    """However many threads there are, and however large the values of other keys."""
-    ask = {"on": "t", "by": "k", "aggs": FLOATS, **asked}
-    compute = sw.hopping if "window" in asked else sw.rolling
+def test_a_key_is_answered_by_its_own_values_alone(options: dict[str, object]) -> None:
+    """For any number of threads and any size of the values of other keys."""
+    request = {"on": "t", "by": "k", "aggs": FLOATS, **options}
+    compute = sw.hopping if "window" in options else sw.rolling
     large = floats(50, k7=[1e200, 1.0, 1e160], k8=[1e300], k9=[-1.7e308, 1.7e308])
-    one = compute(large, **ask)
+    one = compute(large, **request)
     for threads in (2, 4, 8):
-        many = compute(large, **ask, threads=threads)
+        many = compute(large, **request, threads=threads)
         for name in one.column_names:
             assert bits(many[name]).equals(bits(one[name])), (threads, name)
-    plain = compute(floats(50), **ask)
+    plain = compute(floats(50), **request)
     others = pc.invert(pc.is_in(plain["k"], pa.array([7, 8, 9])))
-    for table in (one, compute(large.filter(pc.greater(large["k"], 8)), **ask)):
+    for table in (one, compute(large.filter(pc.greater(large["k"], 8)), **request)):
         known = pc.is_in(plain["k"], pc.unique(table["k"]))
         ours = table.filter(pc.invert(pc.is_in(table["k"], pa.array([7, 8, 9]))))
         theirs = plain.filter(pc.and_(known, others))
@@ -139,7 +139,7 @@ def test_a_key_is_answered_by_its_own_values_alone(asked: dict[str, object]) -> 
 
 
 def test_nulls_do_not_change_the_kernel_of_a_key() -> None:
-    """A null has a place in memory where any number may stand."""
+    """The memory under a null may hold any number."""
     draw = np.random.default_rng(2)
     x = draw.normal(1e6, 1, 3_000) * 10.0 ** draw.integers(-8, 8, 3_000)
     gone = np.arange(3_000) % 7 == 3
@@ -189,33 +189,39 @@ def test_nonsense_is_refused(trips: pa.Table, threads: object) -> None:
 def test_by_default_as_many_threads_as_cores(
     trips: pa.Table, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    """Of those that the process may use; a stream, and a batch of a file, take one."""
+    """All cores of the process by default; streams and batches of files use one."""
     monkeypatch.setattr(kernel_call, "_cores", lambda: cores)
-    asked: list[int] = []
+    options: list[int] = []
     compute = kernel_call._core.rolling
 
     def rolling(*given: Any) -> Any:
-        asked.append(given[9])
+        options.append(given[9])
         return compute(*given)
 
     monkeypatch.setattr(kernel_call._core, "rolling", rolling)
-    ask: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
-    sw.rolling(trips, windows=5, **ask)
-    sw.hopping(trips, window=5, **ask)
-    sw.rolling(trips, windows=5, **ask, threads=2)
-    assert asked == [cores, cores, 2]
-    asked.clear()
-    kept = sw.KeyedWindows(windows=5, **ask)
+    request: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
+    sw.rolling(trips, windows=5, **request)
+    sw.hopping(trips, window=5, **request)
+    sw.rolling(trips, windows=5, **request, threads=2)
+    assert options == [cores, cores, 2]
+    options.clear()
+    kept = sw.KeyedWindows(windows=5, **request)
     kept.ingest(trips)
     kept.advance()
     rows = trips.sort_by("t")
-    list(rolling_batches(rows.to_batches(), Spec.make(windows=5, **ask), rows.schema))
-    assert set(asked) == {1}
+    list(
+        rolling_batches(rows.to_batches(), Spec.make(windows=5, **request), rows.schema)
+    )
+    assert set(options) == {1}
 
 
 def test_cores_are_those_of_the_process() -> None:
-    told = "import slidewise.table.kernel_call as r; print(r.resolve_threads(None))"
-    run = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {told}"]
+    message = "import slidewise.table.kernel_call as r; print(r.resolve_threads(None))"
+    run = [
+        sys.executable,
+        "-c",
+        f"import os; os.sched_setaffinity(0, {{0}}); {message}",
+    ]
     out = subprocess.run(run, check=True, capture_output=True, text=True)
     assert out.stdout == "1\n"
 
@@ -229,13 +235,13 @@ def test_ctrl_c_stops_all_threads() -> None:
             "x": np.random.default_rng(1).random(rows),
         }
     )
-    # What a shell starts in the background begins without a handler.
+    # A process that a shell starts in the background begins without a handler.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     started = time.monotonic()
 
-    def ask() -> None:
+    def roll() -> None:
         while time.monotonic() - started < 60:
             sw.rolling(
                 table,
@@ -248,7 +254,7 @@ def test_ctrl_c_stops_all_threads() -> None:
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            ask()
+            roll()
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - started < 30

@@ -18,7 +18,7 @@ WHOLE_ONLY = [name for name, known in ALGORITHMS.items() if not known.ranges]
 
 
 def of(algorithm, agg=None, **options):
-    """A window on that algorithm, of an aggregation that obeys its law."""
+    """A window on an algorithm, with an aggregation that obeys its law."""
     if agg is None:
         agg = sw.max() if ALGORITHMS[algorithm].law == "selection" else sw.sum()
     return sw.Window(agg, algorithm=algorithm, **options)
@@ -80,13 +80,14 @@ def test_a_card_is_shown_whole():
 
 
 LENGTHS = (1 << 14, (1 << 14) + 5, 25_000)
-# What the nodes of trees take changes with their height: these have that of the cards.
+# The memory of tree nodes depends on the height: these windows have the height of the
+# cards.
 TREES = ("fiba", "daba_late", "btree", "fiba_published")
 LENGTHS_OF_TREES = (1 << 16, (1 << 16) + 5, 100_000)
 
 
 def bytes_per_entry(algorithm, length, lateness=1, **options):
-    """What an entry takes once the window has slid by twice its length."""
+    """The bytes per entry once the window has slid by twice its length."""
     rng = random.Random(length)
     times = [at + rng.randrange(lateness) for at in range(3 * length)]
     w = sw.Window(sw.sum(), algorithm=algorithm, ties="keep", **options)
@@ -114,7 +115,10 @@ def test_an_entry_takes_the_bytes_on_its_card(algorithm):
         found += [bytes_per_entry(algorithm, n, latency=10) for n in lengths]
     assert min(found) >= 0.98 * least, found
     assert 0.9 * most <= max(found) <= 1.02 * most, found
-    if algorithm not in ("btree", "fiba_published"):  # the least is at other lengths
+    if algorithm not in (
+        "btree",
+        "fiba_published",
+    ):  # their minimum is at other lengths
         assert min(found) <= 1.1 * least, found
 
 
@@ -256,7 +260,7 @@ def test_a_latency_bound():
     assert again.to_bytes() == w.to_bytes()
     assert again.evict_until(12) == 4
     assert again.query() == [21, 22, 30]
-    again.insert(1, 1)  # nothing closed is left
+    again.insert(1, 1)  # no closed entries are left
     assert again.query() == [1, 21, 22, 30]
 
 
@@ -290,7 +294,7 @@ def test_a_latency_bound_stays_where_the_type_of_values_comes_late():
     w = sw.Window(sw.sum(), algorithm="daba_late", latency="10m")
     for at in (0, 5, 20):
         w.insert(NOON + timedelta(minutes=at), None)
-    w.insert(NOON + timedelta(minutes=20), 0.5)  # filled anew, for floats
+    w.insert(NOON + timedelta(minutes=20), 0.5)  # refilled with floats
     with pytest.raises(sw.OutOfOrderError, match="too late"):
         w.insert(NOON, 1.0)
     assert w.query() == 0.5
@@ -364,7 +368,7 @@ def test_the_law_is_named(algorithm):
     if law is None:
         return
     lacks = {"inverse": sw.max(), "selection": sw.sum()}.get(law, sw.collect())
-    said = {
+    explained = {
         "inverse": "an inverse",
         "selection": "results that are one of the values",
         "inverse or selection": "an inverse, or results that are one of the values",
@@ -372,7 +376,7 @@ def test_the_law_is_named(algorithm):
     with pytest.raises(sw.SpecError) as caught:
         sw.Window({"a": lacks, "n": sw.count()}, algorithm=algorithm)
     message = str(caught.value)
-    assert said[law] in message
+    assert explained[law] in message
     assert repr(lacks) in message
     assert "fiba" in message
     others = message.split("without that law:")[1]

@@ -1,5 +1,4 @@
-"""`algorithm="auto"`: what it begins with, when it goes over to fiba, and that nothing
-is lost on the way."""
+"""`algorithm="auto"`: the first algorithm, the migration to fiba, and its results."""
 
 import copy
 import pickle
@@ -25,7 +24,7 @@ joined = sw.aggregation(
 
 @sw.aggregation
 class Total:
-    """A sum of one's own, with an inverse."""
+    """A custom sum with an inverse."""
 
     identity = 0
 
@@ -34,8 +33,8 @@ class Total:
         return older + younger
 
     @staticmethod
-    def inverse(whole, oldest):
-        return whole - oldest
+    def inverse(whole, earliest):
+        return whole - earliest
 
 
 AGGS = {
@@ -67,7 +66,7 @@ STAYS = {
     "looking": lambda w: (repr(w), w.items(), w.to_svg(), w.nbytes, w.explain()),
 }
 
-# What begins in order, whatever the table says about it.
+# Aggregations whose windows begin on an in-order algorithm.
 IN_ORDER = [
     (name, hint)
     for name, (agg, values) in AGGS.items()
@@ -85,7 +84,7 @@ def filled(name, hint, **options):
 
 
 def pairs(ties):
-    """Windows that begin in order, each beside one that takes any order."""
+    """Windows that begin on an in-order algorithm, each beside one for any order."""
     for name, hint in IN_ORDER:
         w = filled(name, hint, ties=ties)
         yield w, filled(name, None, ties=ties, algorithm="recalculate")
@@ -112,7 +111,7 @@ def test_goes_over_and_loses_nothing(trigger, ties):
         text = " ".join(w.explain().split())
         assert reason in text
         assert f'before that {first}: chosen by "auto"' in text
-        assert act(w) == act(oracle)  # and it is a fiba like any other
+        assert act(w) == act(oracle)  # the migrated window is an ordinary fiba
         assert w.items() == oracle.items()
 
 
@@ -199,7 +198,7 @@ def test_a_combine_that_fails_changes_nothing_on_the_way():
             w.check()
             assert w.items()[26] == (51, (51,))
     else:
-        pytest.fail("it gets nowhere")
+        pytest.fail("it makes no progress")
 
 
 def test_windows_that_keep_their_length():
@@ -237,7 +236,7 @@ def test_times_are_told_in_their_kind():
 
 
 def test_the_type_of_the_values_counts():
-    """Integers are subtracted, floats are not; nulls are neither yet."""
+    """Integers are subtracted, floats are not; a column of nulls is undecided."""
     w = sw.Window(sw.sum(), prefer="latency")
     w.insert(1, None)
     assert w.algorithm == "subtract_on_evict"
@@ -247,7 +246,7 @@ def test_the_type_of_the_values_counts():
     assert ints.algorithm == "subtract_on_evict"
     assert not ALGORITHMS[floats.algorithm].law
     assert floats.items() == [(1, None), (2, 0.5)]
-    w.insert(0, None)  # goes over before the type is known
+    w.insert(0, None)  # migrates before the type is known
     w.insert(3, 0.5)
     assert w.algorithm == "fiba"
     assert w.items() == [(0, None), (1, None), (3, 0.5)]
@@ -309,7 +308,7 @@ def test_every_rule_can_be_explained(hint):
 
 
 class LatencyMachine(WindowMachine):
-    """All methods; what is collected reveals the order."""
+    """All methods; `collect` reveals the order."""
 
     algorithm = "auto"
     prefer = "latency"

@@ -35,7 +35,7 @@ FLAGS = [True, False, None, True]
 
 
 def windows(agg: Any) -> list[Any]:
-    """Windows over the same flags, however they were brought in."""
+    """Windows over the same flags, inserted in different ways."""
     made = []
     for values in (FLAGS, pa.array(FLAGS), np.array(FLAGS, dtype=object)):
         window = sw.Window(agg)

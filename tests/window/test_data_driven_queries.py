@@ -1,4 +1,4 @@
-"""Sessions, flags and landmarks as queries of a `SharedWindow`, by their meaning."""
+"""Sessions, flags and landmarks as queries, against their definition."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ def answer(rows: list[Row]) -> Row:
 
 
 class Model:
-    """Everything that is due so far, computed anew from all entries in order."""
+    """All answers that are due so far, computed anew from all entries in order."""
 
     def __init__(self, queries: list[sw.Query], late: int | None, empty: bool) -> None:
         self.queries, self.late, self.empty = queries, late, empty
@@ -55,7 +55,7 @@ class Model:
         return self.due()
 
     def due(self) -> list[Due]:
-        """Those that have not been given; each is known by query, end and number."""
+        """The answers that are new, identified by query, end and number."""
         found = {}
         for index in range(len(self.queries)):
             for number, (end, rows) in enumerate(self.answers(index)):
@@ -75,13 +75,13 @@ class Model:
         return sessions
 
     def since(self, upto: int, flag: str) -> list[Row]:
-        """The first so many rows, from the last one with the flag on."""
+        """Of the first `count` rows, those from the last one with the flag on."""
         rows = [row for _, row in self.entries[:upto]]
         marks = [at for at, row in enumerate(rows) if row[flag]]
         return rows[marks[-1] if marks else 0 :]
 
     def recent(self, upto: int, length: int) -> list[Row]:
-        """Of the first so many rows, those within a length of the last one."""
+        """Of the first `count` rows, those within a length of the last one."""
         end = self.entries[upto - 1][0]
         return [row for time, row in self.entries[:upto] if time > end - length]
 
@@ -194,12 +194,12 @@ def as_due(table: pa.Table) -> list[Due]:
 @pytest.mark.parametrize("seed", range(12))
 def test_answers_fall_due_as_they_are_meant(seed: int, algorithm: str) -> None:
     rng = random.Random(seed)
-    asked = rng.sample(QUERIES, rng.randrange(1, len(QUERIES)))
-    if all(query.flag is None for query in asked):
-        asked.append(QUERIES[0])
+    options = rng.sample(QUERIES, rng.randrange(1, len(QUERIES)))
+    if all(query.flag is None for query in options):
+        options.append(QUERIES[0])
     empty = rng.random() < 0.2
-    window = sw.SharedWindow(AGGS, queries=asked, algorithm=algorithm, empty=empty)
-    model = Model(asked, None, empty)
+    window = sw.SharedWindow(AGGS, queries=options, algorithm=algorithm, empty=empty)
+    model = Model(options, None, empty)
     entries = rows(rng, 120)
     while entries:
         step = rng.choice([1, 1, 2, 7, 50])
@@ -228,12 +228,12 @@ def test_answers_fall_due_as_they_are_meant(seed: int, algorithm: str) -> None:
         window.check()
         open_ones = [
             at
-            for at, query in enumerate(asked)
+            for at, query in enumerate(options)
             if not isinstance(query.range, int | type(sw.rows(1)))
         ]
         now = window.query()
         for at in open_ones:
-            assert now[at] == answer(model.now(at)), asked[at]
+            assert now[at] == answer(model.now(at)), options[at]
 
 
 @pytest.mark.parametrize("algorithm", FINAL)
@@ -243,19 +243,19 @@ def test_sessions_are_right_however_late(
     seed: int, late: int | None, algorithm: str
 ) -> None:
     rng = random.Random(seed)
-    asked = [sw.Query(sw.session(4)), sw.Query(9, every=3), sw.Query(sw.session(7))]
-    asked = rng.sample(asked, rng.randrange(1, 4))
-    if not any(query.slide is None for query in asked):
-        asked = [sw.Query(sw.session(4))]
+    options = [sw.Query(sw.session(4)), sw.Query(9, every=3), sw.Query(sw.session(7))]
+    options = rng.sample(options, rng.randrange(1, 4))
+    if not any(query.slide is None for query in options):
+        options = [sw.Query(sw.session(4))]
     window = sw.SharedWindow(
         {"n": sw.count("x"), "x": sw.sum("x")}
         if algorithm != "slick_deque"
         else sw.max("x"),
-        queries=asked,
+        queries=options,
         algorithm=algorithm,
         late=late,
     )
-    model = Model(asked, late, empty=False)
+    model = Model(options, late, empty=False)
     entries = [(time, {"x": row["x"] or 0}) for time, row in rows(rng, 150)]
     if late:
         shift = {id(entry): entry[0] + rng.randrange(late + 1) for entry in entries}
@@ -285,7 +285,7 @@ def test_sessions_are_right_however_late(
         if rng.random() < 0.2:
             window = sw.SharedWindow.from_bytes(window.to_bytes())
         now = window.query()
-        for at, query in enumerate(asked):
+        for at, query in enumerate(options):
             if query.slide is None:
                 held = model.now(at)
                 assert now[at] == (named(answer(held)) if held else now[at])
@@ -308,8 +308,8 @@ def test_sessions_in_words() -> None:
 
 
 def test_only_what_windows_need_is_held() -> None:
-    asked = [sw.Query(sw.until("f")), sw.Query(sw.landmark("g"), every=sw.rows(1))]
-    window = sw.SharedWindow(sw.count(), queries=asked)
+    options = [sw.Query(sw.until("f")), sw.Query(sw.landmark("g"), every=sw.rows(1))]
+    window = sw.SharedWindow(sw.count(), queries=options)
     for time in range(10):
         window.insert(time, {"f": time == 6, "g": time == 8})
     assert len(window) == 3  # since the row after 6
@@ -442,17 +442,17 @@ def test_what_is_refused(make: Any, message: str) -> None:
 
 
 def test_explain_says_when_they_fall_due() -> None:
-    asked = [
+    options = [
         sw.Query(sw.session("30m")),
         sw.Query(sw.until("f")),
         sw.Query(sw.landmark("f"), every="5m"),
     ]
-    window = sw.SharedWindow(sw.max("x"), queries=asked)
-    said = " ".join(window.explain().split())
-    assert "Query(session(30m)): due when no entry can come within 30m" in said
-    assert "Query(until('f')): due with the entry whose flag is true" in said
-    assert "from the last entry whose flag is true" in said
-    assert "queries of time: composite slide 5m" in said
+    window = sw.SharedWindow(sw.max("x"), queries=options)
+    text = " ".join(window.explain().split())
+    assert "Query(session(30m)): due when no entry can come within 30m" in text
+    assert "Query(until('f')): due with the entry whose flag is true" in text
+    assert "from the last entry whose flag is true" in text
+    assert "queries of time: composite slide 5m" in text
     over = "session_30m, until_f and landmark_f every 5m"
     assert repr(window) == f"<SharedWindow max('x') over {over}: empty>"
 

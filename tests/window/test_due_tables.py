@@ -1,4 +1,4 @@
-"""Tables that `SharedWindow.insert_many` gives: their schema, whatever the answers."""
+"""The tables of `SharedWindow.insert_many` have one schema for all answers."""
 
 from datetime import UTC, date, datetime
 
@@ -9,7 +9,7 @@ import pytest
 import slidewise as sw
 from slidewise.aggregations import KINDS
 
-# Each with a column of values and, where it needs one, another.
+# Each with a column of values and, if it needs one, a second column.
 PLAIN = {
     "sum": sw.sum("x"),
     "mean": sw.mean("x"),
@@ -62,7 +62,7 @@ def entries(values):
 def test_there_is_a_case_of_every_kind():
     held = {agg.kind for agg in PLAIN.values()}
     alike = {"max", "last", "min_count", "bottom_k"}
-    objects = {"concat", "collect_distinct"}  # whose values decide
+    objects = {"concat", "collect_distinct"}  # their values decide the type
     bits = {"bit_and", "bit_or", "bit_xor"}
     holistic = {"count_distinct", "quantile", "median", "mode"}
     assert set(KINDS) <= held | alike | objects | bits | holistic
@@ -73,7 +73,7 @@ def test_there_is_a_case_of_every_kind():
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("empty", [False, True])
 def test_the_schema_does_not_depend_on_the_answers(name, dtype, query, empty):
-    """It is that of many answers where there are none, and where all are null."""
+    """Tables without answers, or with nulls only, have the schema of other tables."""
 
     def window():
         queries = [QUERIES[query]]
@@ -86,7 +86,7 @@ def test_the_schema_does_not_depend_on_the_answers(name, dtype, query, empty):
     w = window()
     before = w.insert_many([], entries([])).schema
     if query == "rows":
-        # Nothing has said yet which times there are.
+        # The type of the times is not known yet.
         assert before.field("end").type == pa.null()
         before = before.set(1, many.schema.field("end"))
     schemas = [before]
@@ -100,7 +100,7 @@ def test_the_schema_does_not_depend_on_the_answers(name, dtype, query, empty):
 @pytest.mark.parametrize("kind", TIMES)
 @pytest.mark.parametrize("latest", [False, True])
 def test_the_times_have_one_type(kind, latest):
-    """Of ends, and of answers that are times."""
+    """Ends and answers that are times keep their type."""
     agg = sw.arg_max(by="x") if latest else sw.count()
     query = sw.Query(sw.rows(2), every=sw.rows(1))
     w = sw.SharedWindow({"r": agg}, queries=[query])
@@ -184,7 +184,7 @@ def test_heavy_hitters_are_structs():
 
 @pytest.mark.parametrize("dtype", [None, "object"])
 def test_lists_and_counts_of_objects_keep_their_type(dtype):
-    """Of objects, only the items of lists have the type that the values have."""
+    """For objects, only the items of lists have the type of the values."""
     cases = {
         sw.collect: pa.list_(pa.null()),
         sw.collect_distinct: pa.list_(pa.null()),

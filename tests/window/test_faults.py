@@ -1,9 +1,9 @@
-"""A user's code that raises, at every k-th time it is called.
+"""Functions of the user that raise, at every k-th call.
 
 Every operation that runs a user's code (iterables, conversions, mappings, Arrow
 producers, time zones, deep copies) is repeated with an exception armed at its first
-call, its second, and so on until none fires. Whenever one does: it passes through
-unchanged, with a note, and the window is as before.
+call, its second, and so on until none fires. The exception must pass through unchanged,
+with a note, and the window must be as before.
 """
 
 import copy
@@ -230,7 +230,7 @@ CASES = [
 
 
 def state(window):
-    """All there is to see, zones by their offset: they need no names."""
+    """All visible state of a window; zones by their offset, as names may be missing."""
     plan, dtypes, clock = window._describe()
     return window.items(), plan, dtypes, clock, window.query(), len(window)
 
@@ -268,7 +268,7 @@ def test_every_call_may_raise(make, name, use, kind):
             fired += 1
             scratch.check()
             assert state(scratch) == before
-            # The same window does what a fresh one does.
+            # The same window behaves like a fresh one.
             use(scratch, Trap(0))
             fresh = window.copy()
             use(fresh, Trap(0))
@@ -277,7 +277,7 @@ def test_every_call_may_raise(make, name, use, kind):
 
 
 def assert_noted(error):
-    """A note says what was being done."""
+    """A note names the operation."""
     (note,) = error.__notes__
     assert note.startswith("raised while slidewise.Window was ")
     assert note.endswith("; the window is unchanged")

@@ -1,4 +1,4 @@
-"""Values whose types are named like those of numpy, pandas and Arrow, and are not."""
+"""Values of user types with the names of types of numpy, pandas and Arrow."""
 
 import decimal
 import fractions
@@ -14,7 +14,7 @@ import slidewise as sw
 
 
 def named(name: str, **members: Any) -> Any:
-    """A value of a user's class of that name."""
+    """A value of a user's class with this name."""
     return type(name, (), members)()
 
 

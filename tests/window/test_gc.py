@@ -11,13 +11,13 @@ import slidewise as sw
 
 
 class Thing:
-    """An object that can be watched, and can hold a window."""
+    """An object with a weak reference to it, which can hold a window."""
 
     def __init__(self, window=None):
         self.window = window
 
 
-# Objects that have left may live on in the aggregates of the leaf they left.
+# Evicted objects may live on in the aggregates of their leaf.
 A_LEAF = 16
 
 
@@ -139,7 +139,7 @@ def test_what_is_reachable_survives_collection():
 
 
 def test_collections_in_the_middle_of_everything():
-    """A collection at every allocation finds nothing out of place."""
+    """A collection at every allocation finds a consistent window."""
     w = sw.Window({"all": sw.collect(), "n": sw.count()})
     threshold = gc.get_threshold()
     gc.set_threshold(1, 1, 1)

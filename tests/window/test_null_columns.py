@@ -1,4 +1,4 @@
-"""Columns of which nothing but nulls has come: what they cost, and what they become."""
+"""Columns with nulls only: their memory, and their type after the first value."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ def test_a_column_without_values_costs_little_more_than_its_times(
         sw.Window(sw.sum(), dtype="int64", algorithm=algorithm), order, None
     )
     opened = per_entry(sw.Window(sw.sum(), algorithm=algorithm), order, None)
-    # Eight bytes for the time, and room for late rows where there are some.
+    # Eight bytes for the time, and room for late rows if there are any.
     assert opened - typed < (10 if times is in_order else 18)
 
 

@@ -1,4 +1,4 @@
-"""The examples that the papers print, replayed on every algorithm that takes them."""
+"""The examples of the papers, replayed on every algorithm that supports them."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ MAX = {"max": sw.max(), "count": sw.max_count()}
 
 
 def window(aggs, algorithm: str) -> sw.Window:
-    """With the bound on lateness that one of them needs."""
+    """A window; one of the algorithms needs a bound on lateness."""
     options = {"latency": 1_000} if algorithm == "daba_late" else {}
     return sw.Window(aggs, algorithm=algorithm, **options)
 
@@ -64,7 +64,7 @@ CONCAT = sw.aggregation(
     "algorithm", [name for name, known in ALGORITHMS.items() if known.law is None]
 )
 def test_reactive_aggregator_figure_5(algorithm: str) -> None:
-    """RA 2015, Figure 5: the buffer inverts as 9 arrives, and the order must not."""
+    """RA 2015, Figure 5: the buffer wraps around as 9 arrives, in the same order."""
     options = {"capacity": 4} if algorithm == "flat_fat" else {}
     if algorithm == "daba_late":
         options = {"latency": 1_000}
@@ -81,15 +81,17 @@ def test_reactive_aggregator_figure_5(algorithm: str) -> None:
 
 
 def displacements(order) -> list[int]:
-    """δ_i: how many of the elements before are greater."""
+    """δ_i: the number of earlier elements that are greater."""
     return [
         sum(before > value for before in order[:at]) for at, value in enumerate(order)
     ]
 
 
 def drawn(count: int, most: int, source: random.Random) -> list[int]:
-    """One of G_d(1..count), each as likely: from the last element to the first, one of
-    the most + 1 greatest that are left."""
+    """A uniformly random member of G_d(1..count).
+
+    Each element, from the last to the first, is one of the most + 1 greatest left.
+    """
     left, order = list(range(1, count + 1)), []
     while left:
         order.append(left.pop(-1 - source.randrange(min(most + 1, len(left)))))
@@ -116,8 +118,10 @@ def test_fiba_lemma_a_1(count: int, most: int) -> None:
 @pytest.mark.parametrize("algorithm", OUT_OF_ORDER)
 @pytest.mark.parametrize("most", [0, 1, 7, 64, 299])
 def test_fiba_theorem_2_2_sorts_by_first(algorithm: str, most: int) -> None:
-    """The reduction of Appendix A: inserts at times π_i, then queries of `first` and
-    evicts give π in order; 3m operations."""
+    """The reduction of Appendix A, in 3m operations.
+
+    Inserts at times π_i, then queries of `first` and evicts, give π in order.
+    """
     order = drawn(300, most, random.Random(most))
     assert max(displacements(order)) <= most
     w = window(sw.first(), algorithm)

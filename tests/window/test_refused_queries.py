@@ -1,4 +1,4 @@
-"""Queries that are refused, damaged ones, and what a window says of its queries."""
+"""Refused and damaged queries, and descriptions of the queries of a window."""
 
 import pickle
 from datetime import datetime, timedelta
@@ -110,7 +110,7 @@ def test_empty_windows_beyond_all_bounds_are_refused():
 @pytest.mark.parametrize("empty", [False, True])
 @pytest.mark.parametrize("begun", [False, True])
 def test_gaps_within_a_batch_are_refused(late, empty, begun):
-    """Of the first batch, too; nothing has changed then."""
+    """The first batch is refused, too; the window is unchanged."""
     queries = [sw.Query(2 if empty else 2**62, every=1), sw.Query(7, every=3)]
     w = sw.SharedWindow(sw.sum(), queries=queries, late=late, empty=empty)
     if begun:
@@ -129,7 +129,7 @@ def test_gaps_within_a_batch_are_refused(late, empty, begun):
 
 @pytest.mark.parametrize("late", [None, 2])
 def test_more_answers_than_anybody_reads_are_refused(late):
-    """Of windows that all hold the first entry; nothing has changed then."""
+    """Too many windows of one entry are refused; the window is unchanged."""
     w = sw.SharedWindow(sw.sum(), queries=[sw.Query(2**62, every=1)], late=late)
     w.insert(0, 1)
     for call in (
@@ -199,7 +199,7 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("where", ["lift", "combine"])
 def test_calling_back_in_is_a_clean_error(where, use):
-    """From a function of an aggregation; the answers are those without it."""
+    """A call from a function of an aggregation is refused and changes no answer."""
     refused, armed = [], []
 
     def call(here):

@@ -19,7 +19,7 @@ START = datetime(2024, 3, 1)
 
 @sw.aggregation
 class Joined:
-    """Text, one after the other: what is out of order shows."""
+    """Concatenation of text, which reveals the order."""
 
     identity = ""
     lift = staticmethod(str)
@@ -31,7 +31,7 @@ class Joined:
 
 @sw.aggregation
 class Total:
-    """A sum of one's own, with an inverse."""
+    """A custom sum with an inverse."""
 
     identity = 0
 
@@ -40,8 +40,8 @@ class Total:
         return older + younger
 
     @staticmethod
-    def inverse(whole, oldest):
-        return whole - oldest
+    def inverse(whole, earliest):
+        return whole - earliest
 
 
 def present(values):
@@ -52,7 +52,7 @@ def reduced(function):
     return lambda values: function(present(values)) if present(values) else None
 
 
-# Aggregation, what it is by definition, and which law slick_deque finds in it.
+# The aggregation, its definition, and the law that slick_deque uses.
 AGGS = {
     "sum": (sw.sum(), reduced(sum), True),
     "max": (sw.max(), reduced(max), True),
@@ -254,7 +254,7 @@ def test_durations_need_times():
     with pytest.raises(sw.SpecError, match="'1h', but the times are ints"):
         w.insert(1, 1)
     assert len(w) == 0
-    w.insert(START, 1)  # the kind of times was not decided yet
+    w.insert(START, 1)  # the kind of times is not decided yet
     assert w.query() == [1, 1]
 
 
@@ -299,7 +299,7 @@ def test_auto_follows_its_table():
 
 
 def test_types_are_decided_late():
-    """Rows before the first value are kept, and what has left is not."""
+    """Rows before the first value are kept; evicted ones are not."""
     for algorithm in (*GENERAL, "slick_deque", "auto"):
         w = sw.SharedWindow(sw.sum(), [2, 3], algorithm=algorithm)
         w.insert_many(range(5), [None] * 5)

@@ -1,4 +1,4 @@
-"""Snapshots: what comes back is what went in, and damage is always seen."""
+"""Snapshots: a restored window equals the saved one, and damage is always detected."""
 
 import json
 import pickle
@@ -38,7 +38,7 @@ def test_round_trip(name):
         sw.Window.from_bytes(memoryview(blob)),
         pickle.loads(pickle.dumps(w)),
     ):
-        # First, because answers and checks may finish work that was put off.
+        # First, because answers and checks may run deferred work.
         assert other.to_bytes() == blob
         other.check()
         copied = w.copy()
@@ -52,7 +52,7 @@ def test_round_trip(name):
 @pytest.mark.parametrize("ties", ["combine", "keep"])
 @pytest.mark.parametrize("seed", range(6))
 def test_restoring_is_invisible(agg, ties, seed):
-    """Whatever comes after, answers agree with those without a restore, bit for bit."""
+    """Later answers equal those without a restore, bit for bit."""
     rng = random.Random(f"{agg} {ties} {seed}")
     w = sw.Window(agg, ties=ties)
     others = []
@@ -154,7 +154,7 @@ def test_what_has_no_form_in_bytes(value, message):
             use()
     assert w.query() == [value]
     w.evict()
-    w.to_bytes()  # only what is there counts
+    w.to_bytes()  # only present values count
 
 
 def test_deep_and_cyclic_values_are_refused():
@@ -250,12 +250,12 @@ def test_every_truncation_and_bit_flip():
 
 
 def some(places):
-    """A fourth of the places, others each day; or all of them."""
+    """A fourth of the positions, others each day; or all of them."""
     return places if EVERYWHERE else places[random.Random(SEED).randrange(4) :: 4]
 
 
 def test_every_bit_flip_with_a_checksum_that_fits():
-    """What a checksum cannot see must be refused, or be a window in good order."""
+    """Damage under a right checksum must be refused, or give a valid window."""
     forgeries = taken = 0
     for make in CORPUS.values():
         blob = make().to_bytes()
@@ -293,7 +293,7 @@ EXTREMES += [2**64 - 1, 2**64 - 2, 2**61, 2**61 - 1]
 
 
 def test_lengths_at_extremes():
-    """Any eight bytes could be a length; make them one, with a checksum that fits."""
+    """Any eight bytes could be a length: they become one, with the right checksum."""
     for make in [*CORPUS.values(), *LARGE.values()]:
         header, payload = parts(make().to_bytes())
         step = 1 if len(payload) < 500 else 41
@@ -316,7 +316,7 @@ def test_lengths_of_the_envelope():
 
 
 def headers():
-    """Every header with one of its fields replaced by something else."""
+    """Every header with one of its fields replaced."""
     odd = [
         None,
         0,

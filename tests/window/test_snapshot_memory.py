@@ -1,4 +1,4 @@
-"""Damaged snapshots are refused with little memory, whatever lengths they claim."""
+"""Damaged snapshots are refused with little memory, whatever lengths they contain."""
 
 import struct
 import tracemalloc
@@ -22,7 +22,7 @@ def reset_peak():
 
 
 def claiming(window, places):
-    """Half-whole blobs in which eight bytes somewhere claim to be a length."""
+    """Blobs in which eight bytes are replaced by a large length."""
     header, payload = parts(window.to_bytes())
     for at in [*range(16), *range(16, len(payload) - 8, len(payload) // places + 1)]:
         for value in (2**31, 2**40, len(payload), 2**64 - 1):
@@ -32,7 +32,7 @@ def claiming(window, places):
 
 
 def refused_within(blob, most):
-    """Whether a blob is refused; if so, with so many more bytes resident at the peak.
+    """Whether a blob is refused; checks the growth of resident memory at the peak.
 
     The least of three counts: the allocator's own reserves come and go.
     """
@@ -52,7 +52,7 @@ def refused_within(blob, most):
     not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
 )
 def test_damage_allocates_little():
-    """At most twice the blob and 1 MiB, whatever lengths the bytes claim."""
+    """At most twice the blob and 1 MiB, whatever lengths the bytes contain."""
     ints = sw.Window(sw.sum())
     ints.insert_many(np.arange(60_000), np.arange(60_000))
     deviations = sw.Window(sw.stddev())

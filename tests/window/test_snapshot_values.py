@@ -29,7 +29,7 @@ def test_damaged_lengths_of_top_k(algorithm):
         try:
             sw.Window.from_bytes(bytes(damaged)).query()
         except sw.SnapshotError:
-            continue  # anything else is a panic, which pytest reports
+            continue  # a panic would be another exception, which pytest reports
 
 
 @pytest.mark.parametrize(

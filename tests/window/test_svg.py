@@ -1,4 +1,4 @@
-"""Pictures are well-formed, complete where they can be, and small where they cannot."""
+"""Pictures are well-formed, complete for small windows, and of bounded size."""
 
 import random
 import xml.etree.ElementTree as ET
@@ -120,7 +120,7 @@ def test_without_a_tree_the_picture_says_what_a_query_does(card):
     elif card.name == "recalculate":
         assert "every query folds all of them" in subtitle
     else:
-        # Partial results spare all others that.
+        # The other algorithms keep partial results and need not fold all entries.
         assert "folds" not in subtitle
         assert f"{card.name} keeps partial results" in subtitle
         assert card.query.partition(";")[0] in subtitle

@@ -1,4 +1,4 @@
-"""Several threads on one window, briefly; `make test-threads` goes on for hours."""
+"""Threads on one window for a short time; `make test-threads` runs for hours."""
 
 import pytest
 from threads import PARTS

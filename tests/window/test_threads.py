@@ -18,7 +18,7 @@ def window(count=10, agg=None):
     return w
 
 
-# Everything that can be called, with arguments that are fine.
+# All methods, with valid arguments.
 CALLS = {
     "insert": lambda w: w.insert(3, 5),
     "insert_many": lambda w: w.insert_many([3, 4], [5, 6]),
@@ -48,11 +48,11 @@ CALLS = {
     "algorithm": lambda w: w.algorithm,
     "explain": lambda w: w.explain(),
 }
-# These look at nothing that changes.
+# These read no state that changes.
 CONSTANT = {"aggs", "ties", "from_bytes", "_restore", "__new__"}
 CONSTANT |= {"__slots__", "__module__", "__doc__", "__firstlineno__"}
 CONSTANT |= {"__static_attributes__"}
-# Of a `SharedWindow` with queries: tests/window/test_queries.py.
+# tests/window/test_queries.py has the methods of a `SharedWindow` with queries.
 CONSTANT |= {"_add_query", "_advance", "_drop_query", "_due_columns", "_slices"}
 
 
@@ -107,7 +107,7 @@ def test_calling_back_is_refused(outer, inner):
     caller = Caller(lambda: CALLS[inner](w))
     CALLBACKS[outer](w, caller)
     if inner == "_describe":
-        assert caller.errors or caller.calls  # it may answer: nothing changes
+        assert caller.errors or caller.calls  # it may answer, because nothing changes
     assert len(caller.errors) == caller.calls > 0
     assert "finish that call first" in str(caller.errors[0])
     w.check()
@@ -126,7 +126,7 @@ def test_another_window_may_be_called(outer):
 @pytest.mark.parametrize("inner", CALLS)
 @pytest.mark.parametrize("outer", CALLBACKS)
 def test_another_thread_may_call(outer, inner):
-    """It waits for nothing, and the call in progress takes effect at its end."""
+    """It does not wait, and the call in progress takes effect at its end."""
     w = window()
 
     def elsewhere():
@@ -147,7 +147,7 @@ def test_an_error_of_the_callback_ends_the_call():
         w.insert_many((w.youngest + t for t in range(3)), [1, 2, 3])
     assert not hasattr(caught.value, "__notes__")
     assert w.items() == window().items()
-    w.insert(1, 1)  # and the window is free again
+    w.insert(1, 1)  # the window is free again
 
 
 def test_objects_that_call_when_they_are_released():

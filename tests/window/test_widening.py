@@ -1,7 +1,7 @@
 """Columns of integers that become float64 when a float comes.
 
-From then on a window answers as one of dtype="float64" to which the same was done
-from the beginning, and as `recalculate`, the oracle of all algorithms.
+From then on a window answers like one of dtype="float64" with the same history, and
+like `recalculate`, the oracle of all algorithms.
 """
 
 import math
@@ -58,7 +58,7 @@ PAIRS = {
     "min_where": lambda: sw.min("x", where="on"),
     "count": lambda: sw.count("x"),
 }
-# What subtracts loses digits with what is subtracted.
+# Algorithms that subtract lose digits.
 NEAR = 1e-9
 
 
@@ -83,7 +83,7 @@ def test_there_are_all_algorithms():
 
 
 def near(found, expected):
-    """Whether answers agree, in their types, too."""
+    """Whether answers agree, also in their types."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(
             near(found[name], expected[name]) for name in expected
@@ -99,7 +99,7 @@ def near(found, expected):
 
 
 class Twins:
-    """A window that widens, one of float64, and the oracle; the same is done to all."""
+    """A window that widens, one of float64, and the oracle, with the same calls."""
 
     def __init__(self, aggs, algorithm, **options):
         options["ties"] = options.get("ties", "combine")
@@ -154,7 +154,7 @@ def some_values(chance, floats, count):
 
 
 def act(twins, chance, time, value, values):
-    """One random operation; gives the time of the next."""
+    """One random operation; returns the time of the next."""
     step = chance.random()
     if step < 0.5:
         twins.do("insert", time, value())
@@ -329,7 +329,7 @@ def test_an_integer_that_is_not_exact_keeps_floats_out(algorithm, big):
         with pytest.raises(sw.SpecError, match=r"0\.5 is a float.*dtype='float64'"):
             w.insert(3, 0.5)
         assert contents(w) == before
-        # Every integer so far: what has left counts, too.
+        # All integers so far count, also evicted ones.
         w.evict_until(2)
         with pytest.raises(sw.SpecError, match="not exact"):
             w.insert(3, 0.5)
@@ -352,7 +352,7 @@ def test_large_integers_that_are_exact_widen():
             twins.do(way, *args)
         twins.do("insert", 9, 0.5)
         twins.agree()
-        # From now on ints are rounded, as they are by dtype="float64".
+        # From now on ints are rounded, as with dtype="float64".
         twins.do("insert", 10, 2**53 + 1)
         twins.agree()
 

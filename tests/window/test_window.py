@@ -1,4 +1,4 @@
-"""What a window answers, and what it says about wrong values."""
+"""The answers of a window, and its errors for wrong values."""
 
 import math
 import statistics
@@ -194,7 +194,7 @@ def test_none_is_a_missing_value():
     w.insert_many([1, 2], [None, None])
     assert w.query() == {"rows": 2, "s": None, "m": None}
     assert w.dtype is None
-    w.insert(3, 2.5)  # the type is decided only now, and what was there stays
+    w.insert(3, 2.5)  # the type is decided now; earlier entries stay
     assert w.query() == {"rows": 3, "s": 2.5, "m": 2.5}
     assert w.query(1, 2) == {"rows": 2, "s": None, "m": None}
     assert len(w) == 3

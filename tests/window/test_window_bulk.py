@@ -1,4 +1,4 @@
-"""Bulk inserts from arrays of every make."""
+"""Bulk inserts from arrays of every library."""
 
 import array
 import re
@@ -224,7 +224,7 @@ def test_values_that_do_not_fit(values, message):
         w.insert_many([1, 2], values)
     assert len(w) == 0
     assert w.dtype is None
-    w.insert(datetime(2024, 1, 1), 1.5)  # nothing was decided
+    w.insert(datetime(2024, 1, 1), 1.5)  # no type was decided
 
 
 def test_arrays_of_the_wrong_type_for_a_window():
@@ -311,7 +311,7 @@ def test_empty_bulk():
     ):
         w.insert_many(times, values)
     assert w.query() is None
-    w.insert(datetime(2024, 1, 1), 1)  # it decided nothing
+    w.insert(datetime(2024, 1, 1), 1)  # no type was decided
 
 
 def test_all_null_bulk_decides_no_type():

@@ -1,4 +1,4 @@
-"""Options of a window, copies of it, and what it says of itself."""
+"""Options of a window, its copies, and its descriptions."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ def filled(agg, pairs, **options):
     return window
 
 
-# -- windows that evict by themselves, granularity -------------------------------------
+# -- windows with last=, granularity ---------------------------------------------------
 
 
 def test_last_by_time():
@@ -49,7 +49,7 @@ def test_last_by_rows():
     for time in (1, 2, 2, 2):
         w.insert(time, time)
     assert len(w) == 3
-    w.insert(1, "late")  # older than the three youngest
+    w.insert(1, "late")  # earlier than the three latest
     assert w.query() == [2, 2, 2]
     w.insert_many([5, 4, 1], [5, 4, 1])
     assert w.query() == [2, 4, 5]
@@ -180,7 +180,7 @@ def test_a_window_tells_its_options():
 
 
 def test_options_are_told_apart():
-    """Windows of one make share what is made of their options."""
+    """Windows with equal options share the objects made of them."""
     assert sw.Window(sw.sum(), last=1).query() is None
     for last in (True, 1.0):
         with pytest.raises(sw.SpecError):
@@ -199,7 +199,7 @@ def test_options_that_are_taken():
         sw.Window(sw.sum(), "fiba")
 
 
-# -- copies, words ---------------------------------------------------------------------
+# -- copies, descriptions --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("agg", [sw.sum(), sw.collect()])
@@ -335,7 +335,7 @@ def test_parameters_beyond_int64():
         sw.Window(sw.sum(), algorithm="flat_fat", capacity=2**64)
     w = sw.Window(sw.sum(), algorithm="daba_late", latency=2**64)
     with pytest.raises(sw.SpecError, match=f"latency={2**64} is too long"):
-        w.insert(1, 1)  # which says what it counts
+        w.insert(1, 1)  # the first time decides the unit
     assert len(w) == 0
 
 

@@ -1,4 +1,4 @@
-"""Windows against a model that is too simple to be wrong, after every operation.
+"""Windows against a simple model, after every operation.
 
 The model keeps the rows in a list, sorted by time and arrival, and computes every
 answer from scratch in plain Python. Values are such that float sums are exact, so that
@@ -109,7 +109,7 @@ def answers(rows):
 
 @lru_cache(10_000)
 def entry(time, values):
-    """Most entries are as they were before the operation."""
+    """Most entries are the same as before the operation."""
     return answers([(time, value) for value in values])
 
 
@@ -151,7 +151,7 @@ class WindowMachine(RuleBasedStateMachine):
 
     @rule(start=near, count=st.integers(1, 70), data=st.data())
     def append(self, start, count, data):
-        """A run in order, as most data arrives."""
+        """A run of entries in order."""
         seed = data.draw(self.values)
         pairs = [(start + i, None if seed is None else seed + i) for i in range(count)]
         for pair in pairs:
@@ -332,7 +332,7 @@ class Trio:
 @pytest.mark.parametrize("ties", ["combine", "keep"])
 @pytest.mark.parametrize("seed", range(3))
 def test_scripts_of_one_aggregation(name, ties, seed):
-    """Aggregations that have a form of their own, on windows of many leaves."""
+    """Aggregations with their own code, on windows of many leaves."""
     rng = random.Random(f"{name} {ties} {seed}")
     trio = Trio(name, ties, rng)
     for _ in range(60):

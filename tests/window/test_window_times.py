@@ -1,4 +1,4 @@
-"""Event times of a window: every kind, extremes, and what is not a time."""
+"""Event times of a window: every kind, extremes, and values that are not times."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -132,7 +132,7 @@ def test_what_is_no_time(time, message):
         with pytest.raises(sw.SpecError, match=message):
             use()
     assert len(w) == 0
-    w.insert(datetime(2024, 1, 1), 1)  # the failed ones decided nothing
+    w.insert(datetime(2024, 1, 1), 1)  # failed inserts decided no type
     with pytest.raises(sw.SpecError):
         w.insert(time, 1)
 

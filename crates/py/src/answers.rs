@@ -1,4 +1,4 @@
-//! Lowering: from the core's answers to Python objects.
+//! Lowers the core's answers to Python objects.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,7 +84,7 @@ impl Access {
         })
     }
 
-    /// To be held while answers are lowered, which may run the user's functions.
+    /// Must be held while answers are lowered, because this may run the user's functions.
     fn enter_lowering(&self) -> PyResult<Option<Entered<'_>>> {
         let plain = self.spec().finished.iter().all(|finished| !finished);
         if plain && self.spec().udafs.is_empty() && !self.spec().lowers_records() {
@@ -116,7 +116,7 @@ pub(crate) struct Lowering<'a, 'py> {
     pub(crate) store: Option<&'a Store>,
     /// Converts ticks to the kind of the window's times.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
-    /// Which answers are values of columns of bools.
+    /// The answers that are values of columns of bools.
     pub(crate) bool_answers: &'a [AtomicBool],
 }
 

@@ -1,4 +1,4 @@
-//! Arrow columns in and out, without copies, through the PyCapsule interface.
+//! Imports and exports Arrow columns without copies, through the PyCapsule interface.
 
 use std::ptr::NonNull;
 
@@ -27,8 +27,8 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
     let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
     let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
-    // SAFETY: by the capsule protocol these names stand for live structs of these types, and
-    // both capsules live to the end of this function.
+    // SAFETY: the capsule protocol guarantees live structs of these types under these
+    // names, and both capsules live to the end of this function.
     let (released, schema) = unsafe { (array.as_ref().is_released(), schema.as_ref()) };
     if released || schema.release().is_none() {
         return Err(spec_error(format!(
@@ -37,7 +37,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
             described(object)
         )));
     }
-    // SAFETY: the array is not released. It is moved out, and a released one left in its place.
+    // SAFETY: the array is not released. It is moved out and replaced by a released one.
     let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
     // SAFETY: the protocol pairs the array with this schema.
     let mut data = unsafe { arrow_array::ffi::from_ffi(array, schema) }
@@ -46,7 +46,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     Ok(data)
 }
 
-/// Codes of groups: uint32 and nothing missing.
+/// Codes of groups: uint32 without nulls.
 pub(crate) fn import_codes(object: &Bound<'_, PyAny>) -> PyResult<UInt32Array> {
     let data = import(object)?;
     match data.data_type() {
@@ -55,7 +55,7 @@ pub(crate) fn import_codes(object: &Bound<'_, PyAny>) -> PyResult<UInt32Array> {
     }
 }
 
-/// Where booleans are true.
+/// The rows where booleans are true.
 pub(crate) fn import_flags(object: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer> {
     let data = import(object)?;
     if *data.data_type() != DataType::Boolean {
@@ -87,7 +87,7 @@ impl Numbers {
         }
     }
 
-    /// Times and the like: int64 and nothing missing.
+    /// Times and similar columns: int64 without nulls.
     pub(crate) fn import_keys(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Int64Array> {
         match Self::import(object)? {
             Self::I64(keys) if keys.null_count() == 0 => Ok(keys),
@@ -139,7 +139,7 @@ impl ArrowArray {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The protocol lets a producer answer in its own type whatever is requested.
+        // The protocol lets a producer ignore the requested type.
         let _ = requested_schema;
         let (array, schema) = arrow_array::ffi::to_ffi(&self.0.to_data())
             .map_err(|error| PyTypeError::new_err(error.to_string()))?;

@@ -92,7 +92,8 @@ fn name_of(law: Law) -> &'static str {
 }
 
 /// Whether aggregations obey a law. Each is given by its kind, and whether it has an
-/// inverse if it is of the user's own; `inputs` is the number of columns under all of them.
+/// inverse if it is user-defined; `inputs` is the number of columns that they read
+/// together.
 #[pyfunction]
 pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, inputs: usize) -> PyResult<bool> {
     let found = LAWS.iter().find(|(name, _)| *name == law);
@@ -100,8 +101,8 @@ pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, inputs: usize) -> 
     Ok(obeys(*law, &all(&aggs)?, inputs.max(1)))
 }
 
-/// Whether what leaves can be subtracted without a trace, `floats` saying whether numbers
-/// are floats. Aggregations are given as for `obeys_law`.
+/// Whether evicted values can be subtracted exactly; `floats` is whether numbers are
+/// floats. Aggregations are given as for `obeys_law`.
 #[pyfunction]
 pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyResult<bool> {
     let dtype = if floats { DType::F64 } else { DType::I64 };
@@ -124,7 +125,7 @@ fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {
     all.ok_or_else(|| internal_error("an aggregation of no kind"))
 }
 
-/// An aggregation of a kind, over whatever column: that makes no difference to laws.
+/// An aggregation of a kind over an arbitrary column, because laws do not depend on it.
 fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
     let own = Kind::Udaf {
         number: 0,

@@ -92,7 +92,7 @@ impl TypedColumn {
         }
     }
 
-    /// The same of a column that has become one of floats.
+    /// The same for a column that has widened to floats.
     pub(crate) fn widened(self) -> Self {
         match self {
             Self::Numbers(Numbers::I64(ints)) => Self::Numbers(floats(&ints)),
@@ -139,7 +139,7 @@ fn as_type(
     }
 }
 
-/// NaN made null, or refused.
+/// Makes NaN null, or refuses it.
 fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
     let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
     let Some(row) = floats.iter().position(is_nan) else {

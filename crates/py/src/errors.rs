@@ -25,33 +25,33 @@ pub(crate) fn snapshot_error(damage: Damaged) -> PyErr {
     SnapshotError::new_err(damage.0)
 }
 
-/// A failure that only an error in slidewise can cause.
+/// A failure that only a bug in slidewise can cause.
 pub(crate) fn internal_error(why: &str) -> PyErr {
     SlidewiseError::new_err(format!(
         "{why}; this is an error in slidewise, please report it"
     ))
 }
 
-/// Adds a note to an exception of the user's code: what was being done. Errors of slidewise
-/// have that in their message.
+/// Adds a note with the current operation to an exception of the user's code. Errors of
+/// slidewise name the operation in their message.
 pub(crate) fn with_note(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
     with_note_from(py, error, "slidewise.Window", doing)
 }
 
-/// The same for another caller than a window.
+/// The same for a caller other than a window.
 pub(crate) fn with_note_from(py: Python<'_>, error: PyErr, caller: &str, doing: &str) -> PyErr {
     if !error.is_instance_of::<SlidewiseError>(py) {
         let mut note = format!("raised while {caller} was {doing}");
         if caller == "slidewise.Window" {
             note.push_str("; the window is unchanged");
         }
-        // An exception that takes no note passes without one.
+        // An exception that accepts no note passes without one.
         let _ = error.value(py).call_method1("add_note", (note,));
     }
     error
 }
 
-/// A SpecError with `what` in front of its message. Other errors stay as they are.
+/// Prefixes the message of a SpecError with `what`. Other errors are unchanged.
 pub(crate) fn with_prefix(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
     if error.is_instance_of::<SpecError>(py) {
         return spec_error(format!("{what} {}", error.value(py)));

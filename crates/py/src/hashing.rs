@@ -1,10 +1,8 @@
-//! The stable hash of a value, which sketches know it by: the same in every process, over
-//! tables, and on every machine.
-//!
-//! XXH64, seed 42, of the eight bytes (little endian) of an integer and of the UTF-8 of a
-//! text; other kinds have seeds of their own. What Python holds equal hashes alike: bool
-//! as int, a float without a fraction as the int it equals, both zeros as one. All NaNs
-//! are one value.
+//! The stable hash by which sketches identify a value: equal in every process, over tables,
+//! and on every machine. XXH64, seed 42, of the eight bytes (little endian) of an integer
+//! and of the UTF-8 of a text; other kinds have other seeds. Values that are equal in
+//! Python have equal hashes: a bool hashes like an int, a float without a fraction like the
+//! int it equals, both zeros alike. All NaNs are one value.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -35,7 +33,7 @@ pub(crate) fn of_int(int: i64) -> i64 {
 
 pub(crate) fn of_float(float: f64) -> i64 {
     let int = float as i64;
-    // The ends of int64 are no floats, so nothing that saturated comes back.
+    // The ends of int64 are not floats, so a saturated value does not convert back.
     if int as f64 == float && int != i64::MAX {
         return of_int(int);
     }
@@ -43,7 +41,7 @@ pub(crate) fn of_float(float: f64) -> i64 {
     hash(FLOAT, &float.to_bits().to_le_bytes())
 }
 
-/// The hash of an integer beyond int64, from as few signed bytes as it takes.
+/// The hash of an integer beyond int64, from its shortest signed bytes.
 fn of_big(bytes: &[u8]) -> i64 {
     hash(BIG, bytes)
 }
@@ -57,7 +55,7 @@ fn of_unsigned(int: u64) -> i64 {
     of_big(&bytes)
 }
 
-/// The hash of one value; `None` for NaN, which `nan=` decides about.
+/// The hash of one value; `None` for NaN, which is handled by `nan=`.
 pub(crate) fn of_scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if let Ok(float) = value.cast::<PyFloat>() {
         let float = float.value();
@@ -111,7 +109,7 @@ fn other(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     )))
 }
 
-/// The hash of a value, for a question about it; `None` where it is missing.
+/// The hash of a value to look up; `None` if it is missing.
 pub(crate) fn of_value(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     let value = plain(value.clone())?;
     if value.is_none() {

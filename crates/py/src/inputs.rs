@@ -1,11 +1,11 @@
-//! Input columns of a window: what each reads of the caller's columns, and what for.
+//! Input columns of a window: the caller's column that each reads, and its role.
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::DType;
 
 use crate::errors::internal_error;
 
-/// What an input's values are used for.
+/// The use of an input's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Numbers: int64 or float64, by `dtype=` or by the first number.
@@ -14,13 +14,13 @@ pub(crate) enum Role {
     Typed,
     /// Collected: any object, unchanged.
     Any,
-    /// Keys: any hashable object; equal ones are one.
+    /// Keys: any hashable object; equal objects are one key.
     Key,
     /// Lifted for a user-defined aggregation, by its number.
     Udaf(usize),
     /// Represented by its hash.
     Hash,
-    /// Counted: only whether the value is missing.
+    /// Counted: only whether the value is missing is read.
     Presence,
     /// The entry's own time.
     Time,
@@ -33,14 +33,15 @@ impl Role {
     }
 }
 
-/// What another column must be for an input's value to count.
+/// The condition on another column under which an input's value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
     True,
     There,
 }
 
-/// The paired column: what is lifted together with a value, for [`Role::Udaf`].
+/// The paired column: the value that is lifted together with the input's, for
+/// [`Role::Udaf`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paired {
     /// Another column.
@@ -49,10 +50,10 @@ pub(crate) enum Paired {
     Time,
 }
 
-/// A column of the core: the caller's column that it reads, and what it is used for.
+/// A column of the core: the caller's column that it reads, and its role.
 #[derive(Clone, Debug)]
 pub(crate) struct InputColumn {
-    /// Which column of the caller's; 0 where an entry is one value.
+    /// The index of the caller's column; 0 if an entry is one value.
     pub(crate) source: usize,
     pub(crate) role: Role,
     /// Other columns; the value counts as missing unless each holds its mask.
@@ -146,10 +147,10 @@ pub(crate) const DTYPES: [(&str, Type); 6] = [
     ("bool", Type::Bool),
 ];
 
-/// The type of a column as its values decide it.
+/// The type of a column as determined by its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Integers to the core, and bools again in answers that are values of the column.
+    /// Integers in the core, and bools in answers that are values of the column.
     Bool,
     /// Integers all of which float64 holds exactly, in a column whose type is not given: it
     /// widens when a float comes.
@@ -206,7 +207,7 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
     }
 }
 
-/// Column, role, other columns with what they must be, and what goes with it.
+/// Column, role, conditions on other columns, and the paired column.
 pub(crate) type InputTuple = (usize, String, Vec<(usize, String)>, isize);
 
 const NOTHING: isize = -1;
@@ -233,7 +234,7 @@ pub(crate) fn read_input(
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
-        // Bits are those of bools until there is another whole number.
+        // The value is a bool until another integer comes.
         Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
         Role::Typed => typed,
         Role::Number => requested.filter(|dtype| *dtype != Type::Object),

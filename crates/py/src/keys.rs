@@ -168,7 +168,7 @@ impl SortLayout {
         Err(PyValueError::new_err("this is the layout of another table"))
     }
 
-    /// The flags of its rows; null is none.
+    /// The flags of its rows; null is false.
     fn import_flags(&self, flags: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer> {
         let flags = crate::arrow::import_flags(flags)?;
         self.check(flags.len())?;
@@ -196,8 +196,8 @@ impl SortLayout {
         ArrowArray::new(Int64Array::from(self.0.begins()).into())
     }
 
-    /// Where the window of each position begins: with the last row with a flag ("landmark"),
-    /// behind the last one before ("until"), or behind the last one ("open").
+    /// The begin of the window of each position: the last row with a flag ("landmark"), the
+    /// row after the last earlier one ("until"), or after the last one ("open").
     fn flag_starts(&self, flags: &Bound<'_, PyAny>, kind: &str) -> PyResult<ArrowArray> {
         let flags = self.import_flags(flags)?;
         let since = match kind {
@@ -223,9 +223,9 @@ impl SortLayout {
     }
 }
 
-/// Where delta windows begin: positions, for values by position. `begins` has the first
-/// position of each row's group. The message of `ValueError` is the position of a value
-/// that falls.
+/// The positions at which delta windows begin, for values by position. `begins` has the
+/// first position of each row's group. The message of `ValueError` is the position of a
+/// value that falls.
 #[pyfunction(name = "delta_starts")]
 pub(crate) fn delta_start_column(
     py: Python<'_>,
@@ -249,7 +249,7 @@ pub(crate) fn delta_start_column(
         }
         Numbers::F64(values) => {
             let delta: f64 = delta.extract()?;
-            // Infinities are no distance from themselves.
+            // The distance of an infinity from itself is 0.
             let within = |now: f64, then: f64| now == then || now - then <= delta;
             py.detach(|| delta_starts(values.values(), begins, within))
         }
@@ -339,7 +339,7 @@ fn found(
     ))
 }
 
-/// The message is the row or the number from which the caller makes its own message.
+/// The message is the row or the number; the caller makes its own message of it.
 fn refused(refusal: Refusal) -> PyErr {
     match refusal {
         Refusal::Beyond { row } => pyo3::exceptions::PyOverflowError::new_err(row),

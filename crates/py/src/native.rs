@@ -1,4 +1,4 @@
-//! Aggregations compiled by Numba: from addresses to functions that the core can call.
+//! Aggregations compiled by Numba: makes functions that the core can call from addresses.
 
 use std::mem::transmute;
 
@@ -51,7 +51,7 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
         (Some(_), address) => NativeLower::F64(lower_f64(address)),
     };
     let (combine, inverse) = (binary(combine), inverse.map(binary));
-    // SAFETY: the user vouches that the functions stay within their records.
+    // SAFETY: the user guarantees that the functions stay within their records.
     let functions = unsafe { Functions::new(words, commutative, lift, combine, lower, inverse) };
     Ok(functions)
 }
@@ -60,7 +60,7 @@ pub(crate) fn read_all(compiled: &Bound<'_, PyAny>) -> PyResult<Vec<Functions>> 
     compiled.try_iter()?.map(|one| read(&one?)).collect()
 }
 
-/// The kind named "native:2", of these.
+/// The kind with the name "native:2" of these functions.
 pub(crate) fn kind(name: &str, natives: &[Functions]) -> Option<Kind> {
     let number: usize = name.strip_prefix("native:")?.parse().ok()?;
     natives.get(number).copied().map(Kind::Native)

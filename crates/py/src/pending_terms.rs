@@ -1,4 +1,4 @@
-//! When the pending terms of a window's user-defined aggregations are computed.
+//! Computes the pending terms of a window's user-defined aggregations at the right times.
 
 use pyo3::prelude::*;
 
@@ -38,7 +38,7 @@ impl Access {
         }
     }
 
-    /// Computes the terms that came since the last query, so that no query pays for many.
+    /// Computes the terms made since the last query, so that no query has to compute many.
     pub(crate) fn flush_all_terms(&self, py: Python<'_>) -> PyResult<()> {
         match self.udaf_calls(py) {
             Some(udaf_calls) => self.flush_terms_from(&udaf_calls, 1),

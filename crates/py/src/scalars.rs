@@ -8,14 +8,14 @@ pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
     value.cast_exact::<PyInt>().ok()?.extract().ok()
 }
 
-/// Whether a type is of a library, which its module begins with: a user's class may be
-/// named like any of the library's.
+/// Whether a type is defined by a library, by the begin of its module name: a user's class
+/// may have the name of a class of the library.
 pub(crate) fn is_of(kind: &Bound<'_, PyType>, library: &str) -> bool {
     let module = kind.module();
     module.is_ok_and(|module| module.to_string_lossy().split('.').next() == Some(library))
 }
 
-/// Whether a value is one of numpy's bools, which are ints to us and have no `__index__`.
+/// Whether a value is a numpy bool, which counts as an int but has no `__index__`.
 pub(crate) fn is_numpy_bool(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let kind = value.get_type();
     let name = kind.name()?;
@@ -31,7 +31,7 @@ pub(crate) fn is_exact_fraction(kind: &Bound<'_, PyType>) -> PyResult<bool> {
     })
 }
 
-/// Text and times of numpy, which have a `__float__` that raises.
+/// Text and times of numpy, whose `__float__` raises.
 pub(crate) fn is_numpy_other(kind: &Bound<'_, PyType>) -> PyResult<bool> {
     let name = kind.name()?;
     let other = matches!(
@@ -41,9 +41,8 @@ pub(crate) fn is_numpy_other(kind: &Bound<'_, PyType>) -> PyResult<bool> {
     Ok(other && is_of(kind, "numpy"))
 }
 
-/// Whether a value decides, if it is a column's first, that the column holds objects:
-/// neither a number that int64 or float64 holds, nor what can be converted to one without
-/// loss.
+/// Whether a column holds objects if this is its first value: it is neither a number that
+/// int64 or float64 holds, nor convertible to one without loss.
 pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if let Ok(int) = value.cast::<PyInt>() {
         return Ok(int.extract::<i64>().is_err());
@@ -62,7 +61,7 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The Python value of an Arrow scalar; a NaT and pandas' NA as None; numpy's uint64, whose
-/// sums would wrap, as an int. Anything else as it is.
+/// sums would wrap, as an int. Other values are unchanged.
 pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let usual = value.is_none()
         || value.is_exact_instance_of::<PyFloat>()

@@ -8,11 +8,10 @@ use pyo3::sync::PyOnceLock;
 /// How many items are converted between two calls of [`check_signals`].
 pub(crate) const SIGNAL_CHECK_ROWS: usize = 1 << 14;
 
-/// Looks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
-///
-/// The interpreter does both where it enters a function, so one is called. Releasing the
-/// GIL for a moment is not a substitute: it wakes a waiting thread, which finds the GIL
-/// taken again and starts its wait anew, for seconds on end.
+/// Checks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
+/// The interpreter does both when it enters a function, so one is called. Releasing the GIL
+/// for a moment is not a substitute: it wakes a waiting thread, which finds the GIL taken
+/// again and starts its wait anew, for seconds on end.
 pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
     static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let nothing = NOTHING.get_or_try_init(py, || {
@@ -21,14 +20,14 @@ pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
     nothing.call0(py).map(drop)
 }
 
-/// How often a running kernel looks for Ctrl-C.
+/// The interval at which a running kernel checks for Ctrl-C.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A function that returns false after Ctrl-C, and then leaves the exception in `interrupt`.
 pub(crate) fn watch_signals(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
     let mut looked = Instant::now();
     move || {
-        // Asked again after a no, it stays one.
+        // After the first false, further calls return false.
         if interrupt.is_none() && looked.elapsed() >= SIGNAL_CHECK_INTERVAL {
             *interrupt = Python::attach(|py| py.check_signals()).err();
             looked = Instant::now();

@@ -29,14 +29,11 @@ pub(crate) fn answer<'py>(
     }
 }
 
-/// A Bloom filter: which values were there, never missing one, sometimes one too many.
-///
-/// What `bloom` answers, and what the bytes in a column of such answers are. Values are
-/// held by their 64-bit hash (XXH64, seed 42, of the eight little-endian bytes of an int
-/// or the UTF-8 of a str), so Apache DataSketches reads these bytes and is asked with
-/// that hash as an unsigned 64-bit number.
-///
-/// Example:
+/// A Bloom filter: a set of values without false negatives, with a few false positives.
+/// The answer of `bloom`, also as bytes in a column of answers. Values are identified by
+/// their 64-bit hash (XXH64, seed 42, of the eight little-endian bytes of an int or the
+/// UTF-8 of a str): Apache DataSketches reads these bytes, and finds a value by this hash
+/// as an unsigned 64-bit number. Example:
 ///     >>> import slidewise as sw
 ///     >>> w = sw.Window(sw.bloom(capacity=1000, error_rate=0.01))
 ///     >>> w.insert_many([1, 2], ["ada", "bob"])
@@ -54,7 +51,7 @@ impl Bloom {
     /// Restores what `to_bytes` gave, or a column of answers holds.
     ///
     /// Raises:
-    ///     SnapshotError: If the bytes are no Bloom filter.
+    ///  SnapshotError: If the bytes are not a Bloom filter.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
         read_bloom(blob).map(Self).map_err(snapshot_error)
@@ -65,8 +62,7 @@ impl Bloom {
         PyBytes::new(py, &self.0.serialize())
     }
 
-    /// Whether a value may have been there: False is certain. None never was.
-    ///
+    /// Whether a value may be in the set: False is certain. None never is.
     /// Raises:
     ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn might_contain(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -78,21 +74,19 @@ impl Bloom {
         self.might_contain(value)
     }
 
-    /// How many of its bits there are.
+    /// The number of its bits.
     #[getter]
     fn bits(&self) -> usize {
         self.0.capacity()
     }
 
-    /// The share of values that were not there and would be taken for one that was, as
-    /// full as the filter is now.
+    /// The rate of false positives, as full as the filter is now.
     #[getter]
     fn error_rate(&self) -> f64 {
         (self.0.bits_used() as f64 / self.0.capacity() as f64).powi(self.0.num_hashes().into())
     }
 
-    /// The filter of what was in either.
-    ///
+    /// The filter of the values of both.
     /// Raises:
     ///     SpecError: If they are of different sizes.
     fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -120,12 +114,9 @@ impl Bloom {
     }
 }
 
-/// A Count-Min sketch: how often values came, never too low.
-///
-/// What `count_min` answers, and what the bytes in a column of such answers are. Values
-/// are held by their 64-bit hash, as those of `Bloom`.
-///
-/// Example:
+/// A Count-Min sketch: the counts of values, never too low. The answer of `count_min`, also
+/// as bytes in a column of answers. Values are identified by their 64-bit hash, as in
+/// `Bloom`. Example:
 ///     >>> import slidewise as sw
 ///     >>> w = sw.Window(sw.count_min(error=0.01))
 ///     >>> w.insert_many([1, 2, 3], ["ada", "bob", "ada"])
@@ -141,7 +132,7 @@ impl CountMin {
     /// Restores what `to_bytes` gave, or a column of answers holds.
     ///
     /// Raises:
-    ///     SnapshotError: If the bytes are no Count-Min sketch.
+    ///  SnapshotError: If the bytes are not a Count-Min sketch.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
         read_counts(blob).map(Self).map_err(snapshot_error)
@@ -152,8 +143,7 @@ impl CountMin {
         PyBytes::new(py, &self.0.serialize())
     }
 
-    /// How often a value came, at most. None never came.
-    ///
+    /// An upper bound of the count of a value; 0 for None.
     /// Raises:
     ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn estimate(&self, value: &Bound<'_, PyAny>) -> PyResult<i64> {
@@ -161,20 +151,19 @@ impl CountMin {
         Ok(hash.map_or(0, |hash| self.0.estimate(hash as u64)))
     }
 
-    /// How many values there were.
+    /// The number of values.
     #[getter]
     fn total(&self) -> i64 {
         self.0.total_weight()
     }
 
-    /// By how much an estimate is too high at most, with the confidence asked for.
+    /// The largest excess of an estimate, with the requested confidence.
     #[getter]
     fn error(&self) -> f64 {
         self.0.relative_error() * self.0.total_weight() as f64
     }
 
-    /// The sketch of both together.
-    ///
+    /// The sketch of the values of both.
     /// Raises:
     ///     SpecError: If they are of different sizes.
     fn __add__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {

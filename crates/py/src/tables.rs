@@ -1,4 +1,4 @@
-//! `_core.rolling`: whole columns in, result columns out.
+//! `_core.rolling`: computes result columns from whole columns.
 
 use std::sync::OnceLock;
 
@@ -36,8 +36,8 @@ type OverflowTuple = (usize, usize, usize, i128);
 /// aggregation, the row and the value of each integer that int64 cannot hold, which is
 /// missing among the answers. Otherwise such an integer raises `ResultOverflowError`.
 ///
-/// Every argument has been checked by `slidewise.table`, which is the caller; what is
-/// checked here again is what the core would panic on.
+/// `slidewise.table`, the caller, has checked every argument; this function checks again
+/// only those on which the core would panic.
 #[pyfunction(name = "rolling")]
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_columns<'py>(
@@ -103,7 +103,7 @@ pub(crate) fn export_all(outputs: Vec<Vec<Output>>) -> PyResult<Exported> {
     Ok((columns, beyond))
 }
 
-/// Answers as a record batch, with the fields of one with the same names before.
+/// Answers as a record batch, with the fields of an earlier one with the same names.
 pub(crate) fn export_batch<'a>(
     names: impl Iterator<Item = &'a str>,
     outputs: Vec<Output>,
@@ -205,7 +205,7 @@ impl KernelInputs {
         Ok(inputs)
     }
 
-    /// Refuses aggregations of which nothing can be folded beforehand.
+    /// Refuses aggregations whose rows cannot be folded in advance.
     fn must_fold(&self) -> PyResult<()> {
         if self.aggs.iter().any(|agg| agg.kind.is_holistic()) {
             return Err(PyValueError::new_err(

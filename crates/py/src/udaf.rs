@@ -2,7 +2,7 @@
 //!
 //! Lift runs before a window is locked. Combine, inverse and lower run on pending terms after
 //! a query has unlocked the window (see `slidewise_core::aggregate::deferred`). So none of
-//! them runs under the lock, and one that raises has changed nothing.
+//! them runs under the lock, and if one raises, the window is unchanged.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::object_store::{Object, Store};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::untyped::Untyped;
 
-/// The most pending terms that one call computes ahead of a query.
+/// The largest number of pending terms that one call computes in advance.
 pub(crate) const MAX_TERMS_AHEAD: usize = 1 << 10;
 
 /// One user-defined aggregation, read from `slidewise.aggregations.custom.Functions`.
@@ -29,9 +29,9 @@ pub(crate) const MAX_TERMS_AHEAD: usize = 1 << 10;
 pub(crate) struct Udaf {
     /// For messages.
     name: String,
-    /// Whether it is one of slidewise's own, over objects.
+    /// Whether it is a built-in aggregation over objects.
     built_in: bool,
-    /// The partial over nothing; `None` where the answer over nothing is None.
+    /// The partial of an empty window; `None` if its answer is None.
     nothing: Option<Py<PyAny>>,
     pub(crate) commutative: bool,
     invertible: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Udaf {
     functions: Mutex<Option<Arc<Functions>>>,
 }
 
-/// `None` stands for the function that gives its argument back.
+/// `None` is the identity function.
 #[derive(Debug)]
 pub(crate) struct Functions {
     pub(crate) lift: Option<Py<PyAny>>,
@@ -198,7 +198,7 @@ impl<'py> UdafCalls<'_, 'py> {
         self.store.add_partial(made.unbind(), number)
     }
 
-    /// The value of a term, with all calls that it takes; `None` over nothing.
+    /// The value of a term, after all necessary calls; `None` for the empty term.
     pub(crate) fn force(&self, term: &Term<Object>) -> PyResult<Option<Object>> {
         let mut calls = 0;
         term.force(&mut |call, first, second| {
@@ -233,8 +233,8 @@ impl<'py> UdafCalls<'_, 'py> {
         }
     }
 
-    /// Computes the oldest pending terms. One that raises stays pending, and raises again in
-    /// the query that needs it.
+    /// Computes the earliest pending terms. A term that raises stays pending, and raises
+    /// again in the query that needs it.
     pub(crate) fn compute_pending(&self, ledger: &Ledger<Object>) -> PyResult<()> {
         for term in ledger.take(MAX_TERMS_AHEAD) {
             let Some((call, first, second)) = term.next_step() else {

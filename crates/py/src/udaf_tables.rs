@@ -57,7 +57,7 @@ pub(crate) fn rolling_udaf_column<'py>(
         ..Request::new(rows.times(), &[], &[], &spans)
     };
     let rows = request.answer_count();
-    // Tables with history or an order of arrival go by pending terms.
+    // Tables with history or an order of arrival use pending terms.
     if history == 0 && request.arrival.is_none() {
         let functions = udafs[0].functions()?;
         return Eager::new(&udaf_calls, &functions, (spans.len(), rows)).run(&request, values);

@@ -1,8 +1,7 @@
-//! Values whose column has no type yet: from Python to a cell of the core.
-//!
+//! Converts Python values to cells of the core while their column has no type yet.
 //! Conversion takes two steps. [`read_value`] may run a user's `__index__` or `__float__`
-//! and happens before the window is locked; [`Untyped::resolve_dtype`] fixes the type of the
-//! column and happens under the lock, where no Python code may run.
+//! and happens before the window is locked; [`Untyped::resolve_dtype`] fixes the type of
+//! the column and happens under the lock, where no Python code may run.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -42,7 +41,7 @@ pub(crate) fn read_value(
         return Ok(hash.map_or(Untyped::Float(f64::NAN), Untyped::Int));
     }
     if let Ok(float) = value.cast::<PyFloat>() {
-        // A subclass of float is collected as it is, unless nan= has a say.
+        // A subclass of float is collected unchanged, unless nan= applies.
         let float = float.value();
         if role != Role::Any || float.is_nan() || value.is_exact_instance_of::<PyFloat>() {
             return Ok(Untyped::Float(float));
@@ -139,7 +138,7 @@ fn integer(int: &Bound<'_, PyInt>) -> PyResult<Untyped> {
 
 pub(crate) const NAN_RAISED: &str = "the value is NaN, and the window was created with nan='raise'";
 
-/// Why a value does not fit the type of its column.
+/// The reason why a value does not fit the type of its column.
 #[derive(Debug)]
 pub(crate) struct TypeMismatch(pub(crate) String);
 
@@ -249,7 +248,7 @@ pub(crate) fn not_whole(input: &InputColumn, found: &str) -> String {
     format!("{found}, but this window holds int64: create it with dtype='float64' to take both")
 }
 
-/// The cell of a column that has become one of floats.
+/// The cell of a column that has widened to floats.
 pub(crate) fn widened_cell(cell: Cell<Object>) -> Cell<Object> {
     match cell {
         Cell::I64(int) => Cell::F64(int as f64),

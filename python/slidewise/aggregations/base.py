@@ -45,7 +45,7 @@ KINDS = (
     "mode",
 )
 
-# These need all values of a window: no partial of bounded size answers them.
+# These need all values of a window, because they have no partial of bounded size.
 HOLISTIC = ("count_distinct", "quantile", "median", "mode")
 
 # Aggregations of two columns.

@@ -23,7 +23,7 @@ __all__ = ["Compiled", "NativeAggregation", "find_native", "native"]
 
 _MAX_RECORD_BYTES = 128
 _VALUES = ("float64", "int64")
-# Fills results before a law is tested, so that bytes that a function leaves out show.
+# Fills results before a law is tested, so that unwritten bytes are detected.
 _LEFTOVER = 0xA5
 
 
@@ -139,7 +139,7 @@ class NativeAggregation(Aggregation):
     mappings.
 
     Attributes:
-        functions: What it was made of.
+        functions: The compiled functions.
     """
 
     functions: Compiled = None  # type: ignore[assignment]
@@ -167,7 +167,7 @@ class NativeAggregation(Aggregation):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles by name if the name resolves to it, else by its functions."""
         name = self.functions.name
-        # __main__ is another module in another process.
+        # In another process, __main__ is another module.
         here = name is None or not name.startswith("__main__:")
         if here and getattr(resolve(name), "functions", None) is self.functions:
             return by_reference, (name, self.of, self.where)

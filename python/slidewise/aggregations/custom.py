@@ -115,7 +115,7 @@ class CustomAggregation(Aggregation):
         """Pickles by name if the name resolves to it, else by its functions."""
         name = self.functions.name
         base = resolve(name)
-        # __main__ is another module in another process.
+        # In another process, __main__ is another module.
         elsewhere = name is not None and name.startswith("__main__:")
         if elsewhere or getattr(base, "functions", None) is not self.functions:
             return _remade, (self.of, self.where, *_parts(self.functions))
@@ -264,7 +264,7 @@ def aggregation(
         >>> import slidewise as sw
         >>> @sw.aggregation
         ... class Longest:
-        ...     "The longest text, the oldest of those."
+        ...     "The longest text; of several, the earliest."
         ...     identity = ""
         ...     def combine(a, b):
         ...         return a if len(a) >= len(b) else b

@@ -49,7 +49,7 @@ def quantile(
     Args:
         column: The column; in a `Window` of plain values q may come first.
         q: From 0 (the smallest) to 1 (the largest); 0.5 if left out.
-        interpolation: Where q lies between two values: on the line between them
+        interpolation: The answer if q lies between two values: on the line between them
             ("linear"), on the "lower", the "higher" or the "nearest" of both (of two
             that are equally near, the one of even rank), or in the middle ("midpoint");
             as in numpy and pandas.

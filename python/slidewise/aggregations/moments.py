@@ -79,8 +79,8 @@ def skewness(
 ) -> Aggregation:
     """The skewness: the asymmetry of the values around their mean.
 
-    With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
-    it); with `ddof=0` the population's, M₃/n ÷ (M₂/n)^1.5.
+    With `ddof=1` it is the skewness of a sample, adjusted for its size as in pandas and
+    spreadsheets; with `ddof=0` that of the population, M₃/n ÷ (M₂/n)^1.5.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
@@ -113,8 +113,8 @@ def kurtosis(
 ) -> Aggregation:
     """The excess kurtosis: the weight of the tails; 0 for a normal distribution.
 
-    With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
-    it); with `ddof=0` the population's, n·M₄/M₂² − 3.
+    With `ddof=1` it is the kurtosis of a sample, adjusted for its size as in pandas and
+    spreadsheets; with `ddof=0` that of the population, n·M₄/M₂² − 3.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.

@@ -248,7 +248,7 @@ _ORDERED = {
 }
 
 _BEST = {"top_k": _larger, "bottom_k": _smaller}
-# The kinds that run over objects.
+# The kinds that support objects.
 OBJECT_KINDS = (*_ORDERED, *_BEST)
 
 

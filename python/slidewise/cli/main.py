@@ -54,7 +54,7 @@ class _UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises where argparse would print its usage and leave."""
+    """Raises an error; argparse would print its usage and exit."""
 
     def error(self, message: str) -> NoReturn:
         raise _UsageError(f"{message} (see {self.prog} --help)")
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _as_option(options: Container[str], argument: Argument) -> str:
-    """An argument of a function, by the option that stands for it.
+    """An argument of a function, as the option of the command.
 
     Example:
         >>> _as_option(["late_rows"], Argument("late_rows", "flag"))
@@ -200,7 +200,7 @@ def _add_explain(commands: Any) -> None:
     parser.add_argument(
         "file",
         nargs="?",
-        help="also describe how the table in this file would be computed",
+        help="also describe the computation of the table in this file",
     )
     add_spec(parser)
     add_every(parser)
@@ -214,14 +214,14 @@ def _add_spec_command(commands: Any) -> None:
     add_spec(parser)
     add_every(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write it there: .json, .yaml"
+        "-o", "--output", metavar="FILE", help="write it to this file: .json, .yaml"
     )
 
 
 def _add_algorithms(commands: Any) -> None:
     about = "compare the algorithms: order, laws, costs, memory"
     parser = _command(commands, "algorithms", about, _algorithms)
-    parser.add_argument("name", nargs="*", help="show all that is known of these")
+    parser.add_argument("name", nargs="*", help="show the full description of these")
 
 
 def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:

@@ -25,7 +25,7 @@ __all__ = ["check", "draw_rolling"]
 _ENDINGS = (".png", ".svg", ".pdf")
 _PANELS = 6
 _INK, _MUTED, _FAINT = "#1f2933", "#627281", "#9fb0bf"
-# Short windows light and thin, long ones dark: the eye takes them for near and far.
+# Short windows are light and thin, long ones dark, which suggests near and far.
 _LINES = ("#f59e0b", "#0ea5a4", "#2563eb", "#7c3aed", "#be185d", "#374151")
 _SHOWS_VALUES = ("mean", "min", "max", "first", "last", "geometric_mean")
 
@@ -72,15 +72,15 @@ def check(path: str | Path) -> None:
 
 
 def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
-    """Draws what `slidewise.rolling` has added to a table.
+    """Draws the results that `slidewise.rolling` added to a table.
 
-    Of a keyed table it draws the key with the most rows. Results that are not numbers
+    In a keyed table it draws the key with the most rows. Results that are not numbers
     are left out.
 
     Args:
-        table: The result, with the columns it was computed of.
-        spec: What was computed.
-        path: Where to; overwritten if it is there.
+        table: The result, with the columns that it was computed from.
+        spec: The spec of the result.
+        path: The file to write; an existing one is overwritten.
 
     Raises:
         SpecError: If matplotlib is missing, the file's ending names no format, or there
@@ -123,7 +123,7 @@ def _panel(axes: Any, rows: pa.Table, spec: Spec, name: str, agg: Aggregation) -
 
 
 def _reach(window: WindowSpec, times: TimeColumn) -> int | None:
-    """How long after a row a window holds it, in ticks; None if that has no end."""
+    """How long a window holds a row, in ticks; None if without end."""
     if window.kind == "rows":
         return None
     length = window_ticks(window.as_length, times)
@@ -134,7 +134,7 @@ def _reach(window: WindowSpec, times: TimeColumn) -> int | None:
 def _held(
     times: TimeColumn, answers: Any, reach: int | None, over_nothing: float
 ) -> tuple[Any, Any]:
-    """Times and answers, with one more where a window is empty before the next row."""
+    """Times and answers, with one more if a window is empty before the next row."""
     import numpy
 
     ticks = times.ticks.to_numpy()
@@ -167,7 +167,7 @@ def _dots(axes: Any, times: Any, values: Any, label: str) -> None:
 
 
 def _limit(axes: Any, dots: Any, lines: Sequence[Any]) -> None:
-    """Shows all of the lines, but not a few huge dots that would press them flat."""
+    """Limits the axis to the lines, so that a few huge dots do not flatten them."""
     ordered = _finite(dots)
     shown = ordered[: 1 + int(0.98 * len(ordered))]
     for line in lines:
@@ -231,7 +231,7 @@ def _page(
 
 
 def _date_axis(axes: Any) -> None:
-    """As much of date and time as the range needs."""
+    """The format of date and time for the range."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator(minticks=5, maxticks=10)

@@ -31,7 +31,7 @@ __all__ = [
 
 _PREVIEW = 10
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-# A table, its copy in order and its results have to go into memory together.
+# A table, its sorted copy and its results must fit into memory together.
 _COPIES_OF_TABLE = 3
 
 
@@ -218,7 +218,7 @@ def _memory(options: argparse.Namespace) -> int | None:
     if free is None or not can_sort or not Path(options.file).exists():
         return None
     if Path(options.file).stat().st_size * _COPIES_OF_TABLE < free // 16:
-        return None  # however tightly it is packed
+        return None  # even if it is compressed
     from slidewise.io.scanner import Scan
 
     try:

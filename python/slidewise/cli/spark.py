@@ -60,12 +60,12 @@ def roll(
     """Rolling aggregates of a file or folder, into a folder.
 
     Args:
-        source: What to read.
-        target: The folder to write; None for a look at the first rows.
-        spec: What to compute.
-        then_by: What orders rows of equal time.
-        preview: How many rows to look at.
-        time_format: How times are written, where they are text.
+        source: The file or folder to read.
+        target: The folder to write; None to return the first rows.
+        spec: The spec.
+        then_by: The columns that order rows of equal time.
+        preview: The number of first rows to return.
+        time_format: The format of times that are text.
 
     Returns:
         The first rows, if there is no target.
@@ -107,7 +107,7 @@ def running(
     Args:
         app: The name of the application.
         config: Settings of Spark.
-        explain_failure: Makes the reason of a failure into a message.
+        explain_failure: Makes a message of the reason of a failure.
         explain_start_failure: Likewise, if Spark does not start.
 
     Raises:
@@ -147,7 +147,7 @@ def running(
 
 @contextmanager
 def _printing_to(log: Path) -> Iterator[None]:
-    """Redirects the output of processes that are started meanwhile into a file."""
+    """Redirects the output of processes that are started in the block into a file."""
     outs = (sys.stdout, sys.stderr)
     places = (1, 2)
     for out in outs:
@@ -176,7 +176,7 @@ def _read(spark: Any, source: str, spec: Spec, time_format: str | None) -> Any:
     df = reader.load(source)
     times = [spec.on] + ([spec.arrival] if spec.arrival else [])
     if kind == "csv" and time_format is not None:
-        # Spark has read times its way where it could.
+        # Spark has already parsed the times that it recognizes.
         fields = [
             StructField(field.name, StringType())
             if field.name in times and isinstance(field.dataType, _TIMES)
@@ -205,6 +205,6 @@ def _cause(message: str) -> str:
     own = [line for line in lines if line.startswith(_ERROR_PREFIX)]
     if own:
         return own[-1].partition(": ")[2]
-    # Java's errors come behind what was called, under the full names of their classes.
+    # Java's errors follow the failed call, with the full names of their classes.
     java = [line for line in lines if line.startswith(": ")]
     return re.sub(r"^: (\w+\.)*", "", (java or lines or [""])[0])

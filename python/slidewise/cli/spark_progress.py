@@ -22,7 +22,7 @@ class BatchReport:
 
     Args:
         quiet: Whether to print nothing.
-        in_place: Whether each line replaces the one before, where a terminal can.
+        in_place: Whether each line replaces the previous one, on a terminal.
     """
 
     def __init__(self, *, quiet: bool, in_place: bool) -> None:
@@ -51,7 +51,7 @@ class BatchReport:
     def update(self, progresses: Iterable[Any]) -> None:
         """Reports those of the latest micro-batches that have not been reported."""
         for progress in progresses:
-            # Between two micro-batches Spark repeats the last one, without counts.
+            # Between two micro-batches Spark repeats the last progress without counts.
             if progress["batchId"] <= self._last or OBSERVATION not in _observed(
                 progress
             ):

@@ -32,7 +32,7 @@ __all__ = ["run_stream"]
 
 _PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 _SHOWN = 20
-# Between two looks at the progress of the query.
+# Seconds between two checks of the progress of the query.
 _POLL_SECONDS = 0.5
 # By default Spark writes milliseconds.
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
@@ -80,10 +80,10 @@ def run_stream(options: Namespace, spec: Spec) -> None:
 def _compare(checkpoint: str, guard: Guard) -> None:
     """Refuses the checkpoint of another query before Spark starts it.
 
-    The state would refuse it with the first new rows.
+    Otherwise the state would refuse it with the first new rows.
 
     Raises:
-        SpecError: Naming what changed.
+        SpecError: Naming the change.
     """
     if "://" in checkpoint:
         return
@@ -97,7 +97,7 @@ def _compare(checkpoint: str, guard: Guard) -> None:
 
 
 def _config(options: Namespace) -> dict[str, str]:
-    # On one machine, more tasks than cores only cost; Spark's default is 200.
+    # On one machine, more tasks than cores cost time; Spark's default is 200.
     config = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}
     config["spark.ui.showConsoleProgress"] = "false"
     if options.kafka or options.to_kafka:
@@ -216,7 +216,7 @@ def _records(answers: Any, key: list[str]) -> Any:
 
 
 def _show(answers: Any, _batch: int) -> None:
-    # All of them: Spark refuses a batch of which a part was left unread.
+    # Reads all rows: Spark refuses a batch that was read in part.
     rows = answers.toArrow()
     if len(rows):
         print_table(rows.slice(0, _SHOWN))
@@ -262,7 +262,8 @@ class _Interrupt:
 
     def _come(self, _number: int, _frame: object) -> None:
         if self.came:
-            # A second Ctrl-C ends at once, without warnings of what was interrupted.
+            # A second Ctrl-C ends the process at once, without warnings about the
+            # interrupted call.
             logging.disable()
             warnings.simplefilter("ignore")
             raise KeyboardInterrupt

@@ -81,7 +81,7 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offset",
         metavar="LENGTH",
-        help="how much earlier windows end; how much later than the epoch hops begin",
+        help="how much earlier windows end, or hops begin after the epoch",
     )
     parser.add_argument(
         "--ties",
@@ -92,12 +92,12 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nan",
         choices=NAN,
-        help="what a NaN does (default: propagate); in CSV, NaN is a missing value",
+        help="how NaN is treated (default: propagate); in CSV, NaN is a missing value",
     )
     parser.add_argument(
         "--overflow",
         choices=OVERFLOW,
-        help="what an integer result that does not fit does (default: raise)",
+        help="what to do if an integer result does not fit (default: raise)",
     )
     parser.add_argument(
         "--min-rows",
@@ -140,7 +140,7 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
         hops: Whether the command has a result per window, not per row; None for either.
 
     Raises:
-        SpecError: If there are a file and such options, or something is wrong.
+        SpecError: If there are both a file and such options, or a value is wrong.
     """
     if options.spec is not None:
         return _from_file(options, hops)
@@ -178,7 +178,7 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
 def _hopping_spec(
     options: argparse.Namespace, windows: Sequence[Window], shared: dict[str, Any]
 ) -> Spec:
-    """The spec of windows at a distance from one another, or that rows close."""
+    """The spec of hopping windows, or of windows that rows close."""
     for name in ("arrival", "ties"):
         if getattr(options, name) not in (None, "peers"):
             raise SpecError(
@@ -224,7 +224,7 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
     part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
-    sketches it is what they need most: capacity, k, q or error.
+    sketches it is their main parameter: capacity, k, q or error.
 
     Raises:
         SpecError: If it does not have that form or the kind is unknown.

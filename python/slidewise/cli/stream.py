@@ -1,4 +1,4 @@
-"""The options of `slidewise stream`, and what is checked before Spark is started.
+"""The options of `slidewise stream`, and their checks before Spark is started.
 
 `cli/spark_stream.py` runs the stream.
 """

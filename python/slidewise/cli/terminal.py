@@ -1,7 +1,7 @@
 """Tables, progress and figures on a terminal.
 
-Results go to standard output, progress and summaries to standard error. Into a file or
-a pipe goes plain text, and no progress.
+Results go to standard output, progress and summaries to standard error. A file or a
+pipe gets plain text without progress.
 """
 
 import sys
@@ -19,7 +19,7 @@ from rich.text import Text
 
 __all__ = ["Stages", "format_rate", "print_table"]
 
-# Of columns on the screen: a table is as wide as its values, and none is cut short.
+# A table is as wide as its values; none is cut off.
 _UNLIMITED = 1_000_000
 
 
@@ -28,7 +28,7 @@ def print_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
 
     Args:
         table: The rows to print, all of them.
-        columns: Which columns, in which order; by default all.
+        columns: The columns, in order; by default all.
 
     Example:
         >>> print_table(pa.table({"key": ["a", "b"], "n": [1, None]}))

@@ -1,4 +1,4 @@
-"""The windows of a command line, as functions take them."""
+"""Converts the windows of a command line to arguments of functions."""
 
 import re
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _width(text: str) -> Any:
 
 
 def are_hopping(windows: Sequence[Window]) -> bool:
-    """Whether there is no window per row.
+    """Whether the windows are those of `hopping`, not one per row.
 
     Example:
         >>> are_hopping([parse_window("until:paid")]), are_hopping(["1h"])
@@ -92,7 +92,7 @@ def are_hopping(windows: Sequence[Window]) -> bool:
 
 
 def split_colons(text: str) -> list[str]:
-    r"""The parts of a text between colons, but for those written `\:`.
+    r"""Splits a text at colons, except at those written `\:`.
 
     Example:
         >>> split_colons(r"who=max:a\:b:c")

@@ -1,4 +1,4 @@
-"""The interface of a table, and what all adapters share.
+"""The interface of a table, and the code that all adapters share.
 
 A frame reads only the columns that are used. It returns the caller's type with the
 results appended; rows and index are unchanged.
@@ -23,7 +23,7 @@ class Result(NamedTuple):
         array: The values, in row order.
         dtype: `Frame.dtype` of the column it was computed from, or None.
         same_type: Whether the result has the type of that column.
-        nullable: Whether a null can occur in it, whatever the data.
+        nullable: Whether a null can occur in it, for any data.
     """
 
     array: pa.Array
@@ -111,7 +111,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     array = pa.chunked_array(chunks, column.type).combine_chunks()
     if pa.types.is_run_end_encoded(column.type):
-        # Its nulls are hidden: the array itself has none.
+        # The nulls are in the encoded values: the array itself has none.
         return pc.run_end_decode(array)
     if isinstance(array, pa.ChunkedArray):
         raise SpecError(

@@ -1,6 +1,6 @@
 """Adapter of mappings of NumPy arrays, one per column.
 
-NumPy has no missing value but NaN and NaT. Results of integers and bools that may be
+NumPy's only missing values are NaN and NaT. Results of integers and bools that may be
 missing are masked arrays, so that no number is rounded.
 """
 

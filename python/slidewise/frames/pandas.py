@@ -124,7 +124,7 @@ class _PandasFrame:
         return sys.modules["pandas"].DataFrame(columns, index=index, copy=False)
 
     def _to_pandas(self, result: Result) -> Any:
-        """Converts to the kind of dtype that the source has: Arrow, masked, numpy."""
+        """Converts to the kind of dtype of the source: Arrow, masked, numpy."""
         pandas = sys.modules["pandas"]
         array, dtype = result.array, result.dtype
         if isinstance(dtype, pandas.ArrowDtype):

@@ -1,10 +1,10 @@
 """Rolling aggregates over files that do not fit into memory.
 
-The columns that are computed with are read in batches, numbered, and sorted by key and
-time on disk (`spill`). One pass over them computes the results (`batched_rolling`),
-which are sorted by number, again on disk. Then the file is read once more, and each
-batch is written with its results behind it. In memory are one chunk of rows at a time,
-and the rows of one key's longest window.
+The input columns are read in batches, numbered, and sorted by key and time on disk
+(`spill`). One pass over them computes the results (`batched_rolling`), which are sorted
+by number, again on disk. Then the file is read once more, and each batch is written
+with its results. Memory holds one chunk of rows at a time, and the rows of one key's
+longest window.
 
 Keys are sorted by a hash; `batched_rolling` distinguishes those with equal hashes.
 """
@@ -34,14 +34,14 @@ from slidewise.table.time_columns import read_times
 
 __all__ = ["rolling_file"]
 
-# Begins a stage by its name, and yields a function of the part done, from 0 to 1.
+# Begins a stage, given its name, and yields a function of the part done, from 0 to 1.
 Stage = Callable[[str], AbstractContextManager[Progress]]
 
 _RUN = "__slidewise_run"
 _TICK = "__slidewise_tick"
 _ROW = "__slidewise_row"
-# Sorting a chunk takes its rows, their order and a sorted copy, and Python and Arrow
-# take more: a chunk has this part of the memory.
+# A chunk has this part of the memory: sorting it takes its rows, their order and a
+# sorted copy, and Python and Arrow take more.
 _CHUNKS_PER_MEMORY = 8
 _MIN_CHUNK = 1 << 20
 
@@ -59,26 +59,26 @@ def rolling_file(
 ) -> int:
     r"""Rolling aggregates from file to file, in bounded memory.
 
-    The rows come out in the order of the file, with the results behind their columns:
-    what `rolling` gives over the whole table.
+    The rows are written in the order of the file, with the results after their columns,
+    as by `rolling` over the whole table.
 
     Args:
         source: The file to read.
         target: The file to write, replaced once all of it is written.
-        spec: What to compute.
+        spec: The spec.
         memory: About how many bytes to use besides those of Python and Arrow, and
             twice the rows in the longest window of one key (with `arrival`, of one
             whole key).
         time_format: As for `read_table`.
         in_order: Whether to write rows in the order of the file. Otherwise they are
             written by key and time, which saves reading the file once more.
-        folder: Where to spill rows: about twice the columns that are computed with. By
-            default the system's folder for temporary files.
+        folder: Where to spill rows: about twice the input columns. By default the
+            system's folder for temporary files.
         stage: Called with the name of each stage; returns a context manager that
             yields a function, which takes the part that is done.
 
     Returns:
-        How many rows there are.
+        The number of rows.
 
     Raises:
         SpecError: If the spec does not fit the file, or the file cannot be read so.
@@ -86,8 +86,8 @@ def rolling_file(
         OSError: If a file cannot be read or written.
 
     Cost: O(n log n). Reads the file twice, and delimited text once more for its types
-    and for each type that a later value does not fit; writes the columns that are
-    computed with twice, and the results once.
+    and for each type that a later value does not fit; writes the input columns twice,
+    and the results once.
 
     Example:
         >>> import tempfile, pathlib, slidewise as sw

@@ -145,8 +145,8 @@ def _with_format(
     if any(directive in time_format for directive in _PYTHON_ONLY):
         return _strptime(text, name, time_format, first_row, range(len(text)))
     seconds = pc.strptime(text, format=time_format, unit="s", error_is_null=True)
-    # Arrow's parser lets 30 February pass as 2 March. What does not come out as it went
-    # in is read once more, by one that is strict.
+    # Arrow's parser reads 30 February as 2 March. Text that does not format back to
+    # itself is read again by a strict parser.
     again = pc.strftime(seconds, format=time_format)
     odd = pc.and_(text.is_valid(), pc.fill_null(pc.not_equal(again, text), True))
     times = seconds.cast(pa.timestamp("us"))

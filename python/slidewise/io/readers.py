@@ -74,7 +74,7 @@ _KINDS = {
 _TEXTS = ("CSV", "JSON")
 # One object or one quoted field must fit into a block.
 _BLOCK = 1 << 23
-# Enough of a text to see its delimiter, or the bracket of an array.
+# The part of a text in which the delimiter, or the bracket of an array, is found.
 START_BYTES = 1 << 16
 
 
@@ -272,7 +272,7 @@ def _read_text(
         if kind == "CSV":
             options = csv_options(start, dict.fromkeys(times, pa.string()))
             table = pa_csv.read_csv(stream, **options)
-            _ = table.column_names  # decoded only now, which fails if it is not text
+            _ = table.column_names  # decodes them; fails if the file is not text
             return _with_large_ints(table, file, compression, start)
         if start.lstrip().startswith(b"["):
             parts = iter(lambda: stream.read(_BLOCK), b"")
@@ -306,7 +306,7 @@ def csv_options(
 def _with_large_ints(
     table: pa.Table, file: Path, compression: str | None, start: bytes
 ) -> pa.Table:
-    """Reads columns again whose whole numbers are uint64 and were taken as floats."""
+    """Reads columns of uint64 again that were read as floats."""
     for place, name in enumerate(table.column_names):
         if table.field(place).type != pa.float64():
             continue

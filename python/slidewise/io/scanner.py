@@ -1,7 +1,7 @@
 """Files that do not fit into memory, read in batches.
 
-The files that `slidewise.io.readers` reads, with the same types and values, but for an
-array of JSON objects, which has to be read as a whole.
+Reads the files of `slidewise.io.readers` with the same types and values, except arrays
+of JSON objects, which have to be read as a whole.
 """
 
 import errno
@@ -85,13 +85,13 @@ class Scan:
 
     @property
     def bytes(self) -> int:
-        """About how much memory its table takes."""
+        """The approximate memory of its table in bytes."""
         size = self._file.stat().st_size
         if self._kind == "Parquet":
             with pa_parquet.ParquetFile(self._file) as source:
                 groups = range(source.num_row_groups)
                 held = source.metadata.row_group
-                # Dictionaries and packed bits unfold.
+                # Dictionaries and packed bits are expanded.
                 return 2 * sum(int(held(group).total_byte_size) for group in groups)
         packed = 6 if self._compression else 1
         return size * packed * (2 if self._kind in ("CSV", "JSON") else 1)
@@ -132,7 +132,7 @@ class Scan:
 
     def _open(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         if self._kind == "Parquet":
-            # By default all of the file is fetched ahead.
+            # By default pyarrow fetches the whole file ahead.
             with pa_parquet.ParquetFile(
                 self._file, buffer_size=_BLOCK, pre_buffer=False
             ) as source:
@@ -163,10 +163,10 @@ class Scan:
         return pa_csv.open_csv(stream, **options)
 
     def _csv_schema(self) -> pa.Schema:
-        """The types that all of a text can be read as, found by reading it.
+        """The types of the columns of a text, found by reading it.
 
-        Types are those of the first block. One that a later value does not fit is
-        replaced by the next, and the text read again.
+        The first block determines the types. If a later value does not fit a type, the
+        next type is tried, and the text is read again.
         """
         with self._stream() as stream:
             schema: pa.Schema = self._csv(stream, None).schema

@@ -5,8 +5,8 @@ which fits into memory and is sorted there. Where the bounds are not known in ad
 `SampleSort` spills the rows first as they come, and takes the bounds from a sample
 (samplesort: Frazer and McKellar, JACM 17(3), 1970).
 
-Rows are sorted by some int64 columns without nulls, which together are unique: bounds
-then part any rows evenly. Other columns may be of any Arrow type, and keep it.
+Rows are sorted by some int64 columns without nulls, which together are unique: so
+bounds divide any rows evenly. Other columns may have any Arrow type, and keep it.
 """
 
 import tempfile
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 __all__ = ["SampleSort", "SpillPartitions"]
 
-# Rows that are sorted out of a partition at a time.
+# The rows per sorted batch of a partition.
 _BLOCK_ROWS = 1 << 13
-# Rows in the sample for each chunk: partitions differ by some percent in size.
+# Rows in the sample per chunk; the sizes of partitions differ by a few percent.
 _SAMPLE_ROWS = 1 << 10
 _WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -162,7 +162,7 @@ def _sorted_parts(rows: pa.Table, order: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def _append(path: Path, rows: pa.Table) -> None:
-    """Writes rows behind those of a file, as an Arrow stream of their own."""
+    """Appends rows to a file, as a separate Arrow stream."""
     with (
         path.open("ab") as file,
         pa.ipc.new_stream(file, rows.schema, options=_WRITE_OPTIONS) as writer,
@@ -179,5 +179,5 @@ def _read(path: Path) -> Iterator[pa.Table]:
 
 
 def _release() -> None:
-    """Gives memory back to the system that Arrow keeps for later."""
+    """Returns unused memory of Arrow to the system."""
     pa.default_memory_pool().release_unused()

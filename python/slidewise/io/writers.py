@@ -1,4 +1,4 @@
-"""Tables in files, written in parts, all of it or nothing."""
+"""Writes tables to files in parts, atomically."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Writer(Protocol):
 
 @contextmanager
 def writing(file: Path, kind: str, schema: pa.Schema) -> Iterator[Writer]:
-    """Writes a file that is there once all of it has been written.
+    """Writes a file that appears once all of it has been written.
 
     Raises:
         SpecError: If a column cannot be written that way.
@@ -128,7 +128,7 @@ def _json_object(row: dict[str, object]) -> bytes:
 
 
 def _json_column(table: pa.Table, index: int) -> pa.ChunkedArray:
-    """A column as values that JSON has.
+    """A column as values that JSON supports.
 
     Raises:
         SpecError: If there are none for it.
@@ -145,7 +145,7 @@ def _json_column(table: pa.Table, index: int) -> pa.ChunkedArray:
 
 
 def _json_values(values: pa.Array) -> pa.Array:
-    """Values that JSON has, within lists and structs, too.
+    """Values that JSON supports, also within lists and structs.
 
     Raises:
         pyarrow.ArrowException: If there are none.

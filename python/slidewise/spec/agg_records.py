@@ -22,7 +22,7 @@ from slidewise.hints import suggest_argument, suggest_name
 
 __all__ = ["agg_of_record", "record_of_agg", "refuse_unknown", "shorten"]
 
-# The attributes of parameters that have other names.
+# The attributes of parameters with other names.
 _ATTRIBUTES = {"column": "of", "x": "of", "y": "by"}
 _COLUMNS = ("column", "of", "by", "x", "y", "where")
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")

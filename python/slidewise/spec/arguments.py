@@ -58,7 +58,7 @@ def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
 
     Args:
         names: The names.
-        message: What the error says of the name in its place.
+        message: The message of the error, with a placeholder for the name.
 
     Raises:
         SpecError: Naming the column.

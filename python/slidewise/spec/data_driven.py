@@ -1,4 +1,4 @@
-"""Data-driven windows: their ends depend on what rows hold, not on time alone.
+"""Data-driven windows: their ends depend on values of rows, not on time alone.
 
 `until` closes a window at a row (punctuation), `landmark` begins one at a row, `delta`
 reaches back to the first row whose value is too far away.
@@ -27,7 +27,7 @@ class Until:
 
     @property
     def label(self) -> str:
-        """As the column `window` names it."""
+        """Its name in the column `window`."""
         return f"until_{self.column}"
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
     second clock. Streams answer with `emit="final"`, and refuse a row that falls when
     the watermark passes it; a `KeyedWindows` goes on once that is deleted (`deletes=`).
 
-    Differences of floats are those that Python computes; all others are exact.
+    Differences of floats are rounded as in Python; all others are exact.
 
     Args:
         column: A column of integers, floats, decimals, timestamps, dates or durations,

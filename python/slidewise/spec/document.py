@@ -1,8 +1,8 @@
-"""A `Spec` as a document: what its file holds, keys by the names of its parameters.
+"""A `Spec` as a document: the content of its file, keyed by parameter names.
 
-Only what differs from the defaults is written. Lengths are as the user wrote them;
-other windows are mappings by the function that makes them. The document is for people;
-`Spec.canonical` is for hashes.
+Only values that differ from the defaults are written. Lengths are as the user wrote
+them; other windows are mappings with the function that makes them. The document is for
+people; `Spec.canonical` is for hashes.
 """
 
 import json
@@ -33,7 +33,7 @@ from slidewise.spec.windows import WindowSpec
 
 __all__ = ["VERSION", "document_of", "keywords_of"]
 
-# The version of the document's form.
+# The version of the document format.
 VERSION = 1
 
 _DEFAULTS = {
@@ -80,7 +80,7 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
 
     Args:
         document: The document.
-        known: The keywords that there are.
+        known: The known keywords.
 
     Raises:
         SpecError: If the document is wrong; the message names the key and the value.
@@ -130,8 +130,8 @@ def _named(name: str, given: Any) -> Any:
     return _window(given, name)
 
 
-# The keys of windows that are mappings, the one that names them first, and what makes
-# them.
+# The keys of windows that are mappings, the identifying key first, and the functions
+# that make the windows.
 _FORMS: dict[tuple[str, ...], Any] = {
     ("range", "every"): lambda given: Query(
         _window(given["range"], "range"), _window(given.get("every"), "every")
@@ -232,7 +232,7 @@ def _hops(spec: Any) -> dict[str, Any]:
         document["offset"] = offset
     own_grid = every is not None or any(isinstance(one, dict) for one in windows)
     if spec.empty or (spec.several and not own_grid):
-        # Which also says that they are windows of hopping, not one per row.
+        # This also shows that they are windows of hopping, not one per row.
         document["empty"] = spec.empty
     return document
 
@@ -259,10 +259,10 @@ def _grid(windows: Sequence[WindowSpec]) -> tuple[int | str | None, int | str]:
     if not all(tumbles for tumbles, _ in found):
         every = found[0][1]
     grids = [(spelled, [*_offsets(windows, spelled)]) for spelled in _spellings(every)]
-    # A slide of whole weeks was written in weeks or in days: the offsets tell.
+    # The offsets show whether a slide of whole weeks was written in weeks or in days.
     shared = [(spelled, [*set(of)]) for spelled, of in grids if len(set(of)) <= 1]
     if not shared:
-        return every, 0  # `Spec` refuses what does not come back
+        return every, 0  # `Spec` refuses documents that do not load to the same spec
     every, offsets = min(shared, key=lambda one: bool(one[1] and one[1][0]))
     gridded = [window for window in windows if window.every]
     return every, _amount(gridded[0], offsets[0]) if offsets and offsets[0] else 0

@@ -99,7 +99,7 @@ class Rows:
         return f"rows({self.n})"
 
     def __str__(self) -> str:
-        """As on the command line, and as the suffix of result columns' names."""
+        """Its form on the command line and in the names of result columns."""
         return f"{self.n}rows"
 
 
@@ -285,10 +285,10 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
 
 
 def monday_shift(length: Length, slide: Length) -> int:
-    """How much later than the epoch, a Thursday, windows begin that are in weeks.
+    """The shift from the epoch, a Thursday, of windows in weeks.
 
-    Those do whose slide is a number of weeks, if it or the length is written so: "1w"
-    begins on Mondays, "7d" is counted from the epoch.
+    Windows are shifted if their slide is a number of weeks and it or the length is
+    written in weeks: "1w" begins on Mondays, "7d" is counted from the epoch.
 
     Args:
         length: The length of the windows.

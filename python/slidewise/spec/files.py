@@ -39,7 +39,7 @@ def _lines(given: Mapping[str, Any], indent: str, split: tuple[str, ...]) -> str
 
 def _dumps(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    # What UTF-8 cannot encode stays escaped.
+    # Characters that UTF-8 cannot encode stay escaped.
     return text if text.isprintable() else json.dumps(value)
 
 
@@ -83,11 +83,11 @@ def _refuse_constant(name: str) -> Any:
 
 
 def write_document(document: Mapping[str, Any], path: Path) -> None:
-    """Writes a document to a file: JSON, or YAML, as its name ends.
+    """Writes a document to a file: JSON or YAML, by its ending.
 
     Raises:
-        SpecError: If the name ends otherwise, or PyYAML is missing.
-        OSError: If the file cannot be written.
+        SpecError: If the name has another ending, or PyYAML is missing. OSError: If the
+        file cannot be written.
     """
     is_json = _ending(path) == ".json"
     text = to_json(document) if is_json else _yaml().to_yaml(document)
@@ -98,8 +98,8 @@ def read_document(path: Path) -> Any:
     """The document in a file.
 
     Raises:
-        SpecError: If it holds none, or PyYAML is missing.
-        OSError: If the file cannot be read.
+        SpecError: If it holds no document, or PyYAML is missing. OSError: If the file
+        cannot be read.
     """
     ending = _ending(path)
     try:

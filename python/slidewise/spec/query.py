@@ -24,7 +24,7 @@ class Query:
       time may slide by entries, too: then windows end with the entry. Without `every`,
       windows tumble: the slide is the range. Weeks ("1w") end on Mondays, "7d" counts
       from the epoch, a Thursday.
-    - `session("30m")` is answered when no entry can come any more within the gap; `end`
+    - `session("30m")` is answered when no further entry can come within the gap; `end`
       is the time of the last one.
     - `until("flag")` is answered with the entry whose `flag` is true, over the entries
       since the one before, that one excluded; `end` is its time.
@@ -68,17 +68,17 @@ class Query:
 
     @property
     def range(self) -> str | int | Rows | Session | Until | Landmark:
-        """The length of its windows, or what they are."""
+        """The length of its windows, or the data-driven window."""
         return as_given(self.window) if isinstance(self.window, Length) else self.window
 
     @property
     def every(self) -> str | int | Rows | None:
-        """Its slide; None of sessions and `until`."""
+        """Its slide; None for sessions and `until`."""
         return None if self.slide is None else as_given(self.slide)
 
     @property
     def label(self) -> str:
-        """As `explain` names it."""
+        """Its name in `explain`."""
         if isinstance(self.window, Session):
             name = f"session_{self.window.gap.label}"
         else:
@@ -93,7 +93,7 @@ class Query:
 
     @property
     def lengths(self) -> list[Length]:
-        """The lengths of its windows, of its gap, and of its slide, as there are."""
+        """The lengths of its windows, gap and slide, if it has them."""
         gap = self.window.gap if isinstance(self.window, Session) else self.window
         return [one for one in (gap, self.slide) if isinstance(one, Length)]
 

@@ -310,7 +310,7 @@ class Spec:
     def to_json(self) -> str:
         """The spec as JSON for people to read and write, which `from_json` reads.
 
-        Keys are the names of parameters; what is at its default is left out.
+        Keys are the names of parameters; values at their defaults are left out.
         User-defined aggregations are named by import path, "package.module:Name".
 
         Raises:
@@ -334,7 +334,7 @@ class Spec:
 
     @classmethod
     def from_json(cls, text: str) -> "Spec":
-        """The spec that `to_json` wrote, or a person.
+        """Reads a spec that `to_json` or a person wrote.
 
         It imports the modules of user-defined aggregations, which runs their code: read
         only specs that you trust.
@@ -378,7 +378,7 @@ class Spec:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Spec":
-        """The spec in a file that `save` wrote, or a person.
+        """Reads a spec from a file that `save` or a person wrote.
 
         It imports the modules of user-defined aggregations, as `from_json` does.
 
@@ -403,7 +403,7 @@ class Spec:
             raise SpecError(f"{path}: {error}") from error
 
     def _document(self) -> dict[str, Any]:
-        """The document, if it makes this spec again.
+        """The document, after checking that it loads to this spec.
 
         Raises:
             SpecError: If it cannot be written.
@@ -526,7 +526,7 @@ def given_keywords(**keywords: Any) -> dict[str, Any]:
 def _record(value: Any) -> Any:
     """Dataclasses as mappings, without fields at their defaults.
 
-    So a field that a later release adds does not change the hashes of this one.
+    So a field that a later release adds does not change existing hashes.
     """
     if isinstance(value, Functions | Compiled):
         return value.canonical
@@ -547,7 +547,7 @@ def refuse_mixed(spec: Spec, where: str) -> None:
 
     Args:
         spec: The spec.
-        where: What does not have them.
+        where: The caller that does not support them.
 
     Raises:
         SpecError: Naming the window.
@@ -567,7 +567,7 @@ def refuse_mixed(spec: Spec, where: str) -> None:
 
 
 def _refuse_idle_ties(ties: str, closed: str) -> None:
-    """Refuses `ties="rows"` where windows hold no row of their row's time."""
+    """Refuses `ties="rows"` if windows hold no row of their row's time."""
     if ties == "rows" and closed in ("left", "neither"):
         raise SpecError(
             Argument("ties", ties),

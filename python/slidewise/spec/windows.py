@@ -1,4 +1,4 @@
-"""The windows of a specification: what users write, as records."""
+"""The windows of a specification, parsed to records."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -98,18 +98,18 @@ class WindowSpec:
 
     @property
     def is_hop(self) -> bool:
-        """Whether there is not one per row."""
+        """Whether it is a window of `hopping`, not one per row."""
         slides = self.every or self.every_rows
         return bool(slides or self.is_session or self.kind == "until")
 
     @property
     def name(self) -> str:
-        """As the column `window` of `hopping` names it."""
+        """Its name in the column `window` of `hopping`."""
         return f"session_{self.label}" if self.is_session else self.label
 
     @property
     def by_position(self) -> bool:
-        """Whether rows are its ends: it begins or ends among rows of equal time."""
+        """Whether its ends are rows, and so may lie among rows of equal time."""
         return bool(self.column or self.every_rows)
 
     def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
@@ -228,7 +228,7 @@ def refuse_by_position(windows: Iterable[WindowSpec], given: Argument) -> None:
 
 
 def refuse_delta(windows: Iterable[WindowSpec], given: Argument) -> None:
-    """Refuses an argument by which windows of `delta` would end without a row.
+    """Refuses an argument by which windows of `delta` would not end at a row.
 
     Raises:
         SpecError: Naming the window.
@@ -272,7 +272,7 @@ def written(window: WindowSpec) -> str:
 
 
 def are_hopping(windows: object) -> bool:
-    """Whether `windows=` are those of `hopping`, whatever else is given.
+    """Whether `windows=` are those of `hopping`, for any other arguments.
 
     Example:
         >>> are_hopping(["1h", Query("1h", every="5m")]), are_hopping(["1h", "1d"])

@@ -1,7 +1,7 @@
 """The YAML of documents, by PyYAML.
 
-What is read follows the core schema of YAML 1.2: `on`, `yes` and `1:30` are text. What
-is written is quoted where YAML 1.1 would read something else.
+Reading follows the core schema of YAML 1.2: `on`, `yes` and `1:30` are text. Writing
+quotes text that YAML 1.1 would read as another type.
 """
 
 import functools
@@ -13,7 +13,7 @@ from slidewise.errors import SpecError
 
 __all__ = ["classes", "from_yaml", "to_yaml"]
 
-# What is not text, by its first characters.
+# The types other than text, by their first characters.
 _SCALARS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
@@ -36,7 +36,7 @@ def classes() -> tuple[Any, Any]:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Takes no aliases, merges nothing, and keys are text and occur once."""
+        """Refuses aliases and merges; keys must be text and occur once."""
 
         yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as PyYAML has it
 
@@ -60,7 +60,7 @@ def classes() -> tuple[Any, Any]:
             return made
 
         def flatten_mapping(self, node: Any) -> None:
-            """`<<` is a key as any other."""
+            """`<<` is an ordinary key."""
 
     class Dumper(yaml.SafeDumper):  # type: ignore[misc]
         """Also quotes text that the loader would take for a number."""

@@ -138,7 +138,7 @@ class _Hopping:
             self._emitted = None
         ahead = windows.filter(pc.and_(going, pc.invert(over)))
         ticks = request.times.ticks
-        # Keep the last row, to compare the run of the next one.
+        # Keep the last row, to compare its run with that of the next row.
         needed = [ticks[-1].as_py(), pc.min(ahead.starts).as_py()]
         if self._spec.empty and len(passed.ends):
             # Empty windows are emitted only after the first one with rows.
@@ -150,7 +150,7 @@ class _Hopping:
         self._kept, self._count = kept.num_rows, 0
 
     def _fresh(self, windows: Windows, runs: pa.Array, first: pa.Scalar) -> pa.Array:
-        """Which windows have not been emitted."""
+        """The windows that have not been emitted."""
         if self._emitted is None:
             return pa.repeat(pa.scalar(True), len(runs))
         # The rows kept come first, and belong to one run.

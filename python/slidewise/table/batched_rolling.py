@@ -53,7 +53,7 @@ __all__ = [
 # The role of a row in its run: context before, a row with results, context after.
 BEFORE, OWN, AFTER = 0, 1, 2
 
-# The least rows per kernel call, which costs about a millisecond.
+# The least number of rows per kernel call, which costs about a millisecond.
 _MIN_ROWS = 1 << 16
 _INT64_MIN = -(2**63)
 _NAN = object()
@@ -387,7 +387,7 @@ def _column(rows: pa.Table, name: str) -> pa.Array:
 
 
 def _append(past: pa.Table, rows: pa.Table) -> pa.Table:
-    """The past followed by rows."""
+    """The past, followed by rows."""
     return pa.concat_tables([past, rows]).combine_chunks() if len(past) else rows
 
 

@@ -24,7 +24,7 @@ __all__ = ["Positions"]
 
 _INT64 = pa.int64()
 _MAX_UINT64 = 2**64 - 1
-# Decimals of so many digits fit int64.
+# Decimals of this many digits fit int64.
 _INT64_DIGITS = 18
 
 
@@ -100,14 +100,14 @@ class Positions:
         Args:
             ticks: The times.
             groups: The key codes of the times; None without keys.
-            threads: How many threads may work.
+            threads: The number of threads.
         """
         count = len(self.rows)
         both = None
         if self._groups is not None and groups is not None:
             both = pa.concat_arrays([self._groups, groups])
         times = pa.concat_arrays([self._times.ticks, ticks])
-        # Times come behind the rows of the same time.
+        # Times follow the rows of the same time.
         layout = _core.sort_rows((times, both, None), threads)
         places, order = map(pa.array, layout.positions())
         before = pc.cumulative_sum(pc.less(order, count).cast(_INT64))
@@ -198,7 +198,7 @@ def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | f
 
 
 def _unscaled(name: str, column: pa.Array) -> pa.Array:
-    """The integers of decimals, which are those times a power of ten."""
+    """Decimals as integers, scaled by a power of ten."""
     kind = pa.decimal128(_INT64_DIGITS, column.type.scale)
     try:
         column = cast_lossless(column, kind).cast(pa.decimal128(DIGITS, kind.scale))

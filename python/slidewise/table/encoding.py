@@ -56,7 +56,7 @@ class ValueColumn:
     def masked(self, mask: pa.Array, *why: str) -> "ValueColumn":
         """A view that is null where the mask is not true."""
         other = copy(self)
-        # Drop what was derived from the unmasked values.
+        # Drop encodings of the unmasked values.
         for name, member in vars(type(self)).items():
             if isinstance(member, cached_property):
                 other.__dict__.pop(name, None)
@@ -381,7 +381,7 @@ def storage_of(column: pa.Array) -> pa.Array:
 
 
 def take(column: pa.Array, rows: pa.Array) -> pa.Array:
-    """The values at some rows of a column of any type: Arrow has no views here."""
+    """The values at some rows of a column of any type; Arrow's `take` lacks views."""
     if column.type in (pa.string_view(), pa.binary_view()):
         return storage_of(column).take(rows).cast(column.type)
     return column.take(rows)
@@ -442,7 +442,7 @@ def _is_sortable(kind: pa.DataType) -> bool:
 
 
 def row_numbers(count: int) -> pa.Array:
-    """0, 1, 2, ... as int64."""
+    """The int64 numbers 0, 1, 2, ..."""
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
 
 

@@ -54,7 +54,7 @@ _KERNELS = {
     "combines": ("two stacks with any associative combine", 100),
     "custom": ("your Python functions, by two stacks: ≤ 3 combines per row", 2000),
 }
-# Nanoseconds to find a window; to sort a row and restore the order; of the about log n
+# Nanoseconds to find a window; to sort a row and restore the order; for the about log n
 # combines per row with arrival=.
 _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
 # Fewer rows run on one thread.

@@ -60,7 +60,7 @@ def hopping(
     overflow: str = "raise",
     threads: int | None = None,
 ) -> TableT:
-    """Aggregates over hopping, tumbling or session windows, or those that rows close.
+    """Aggregates over hopping, tumbling or session windows, or windows that rows close.
 
     A window holds the rows with start ≤ time < end. Windows begin at every multiple of
     `every` since the epoch (in UTC), plus `offset`; a row is in window / every of them.
@@ -291,12 +291,12 @@ def _key_result(source: Frame, name: str, column: pa.Array) -> Result:
 
 
 def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
-    """Finds the windows that hold a row, and those between them if `spec.empty`.
+    """Finds the windows that hold a row and, with `spec.empty`, those between them.
 
     Args:
         request: The rows.
         spec: The spec.
-        at: Which of its windows.
+        at: The index of the window.
 
     Raises:
         SpecError: If there are too many, or one reaches beyond int64.
@@ -335,7 +335,7 @@ def _hops(
     """The windows of a grid that hold a row.
 
     Raises:
-        OverflowError: With a row around which one reaches beyond int64.
+        OverflowError: With a row whose window reaches beyond int64.
     """
     length, every, shift = hop
     if window.closed == "left":

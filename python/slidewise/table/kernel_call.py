@@ -46,8 +46,8 @@ class QueryPoints:
         ends: The end of each window, in ticks of the table's time column.
         starts: The start of each window; None for the end less the window's length.
         groups: The key codes, as in the table's rows; None without keys.
-        arrival: Only rows that arrived by then count; None if all do.
-        noun: What messages call a query point.
+        arrival: Only rows that arrived no later count; None if all do.
+        noun: The name of a query point in messages.
         by_position: Whether `ends` and `starts` are positions of the rows in the order
             of key and time, and both belong to the window.
     """
@@ -76,7 +76,7 @@ class KernelCall:
         name_row: Formats a row for messages, by its index after the history.
         row_partials: The `partials` of rows that stand for several, else null. Needs
             `folds`.
-        threads: How many threads may work.
+        threads: The number of threads.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class KernelCall:
         return self._pass([at], points)[at]
 
     def _ends_at_rows(self, window: WindowSpec) -> QueryPoints:
-        """The windows that end at each row, but those of the history."""
+        """The windows that end at each row, without those of the history."""
         places = self.positions.of_rows.slice(self._history)
         return QueryPoints(
             ends=places,
@@ -266,9 +266,9 @@ class KernelCall:
         beyond: Iterable[tuple[int, int, int, int]],
         points: QueryPoints | None,
     ) -> list[dict[str, Result]]:
-        """The results by name, per window, of answers that were computed elsewhere.
+        """The results by name, per window, of answers that the caller computed.
 
-        Python aggregations have none, and need `compute`.
+        Python aggregations have no such answers, and need `compute`.
 
         Args:
             answers: Per window and kernel call, in the order of `calls`, a column.
@@ -311,10 +311,10 @@ class KernelCall:
 
     @cached_property
     def decoding(self) -> list[tuple[tuple[str, Aggregation], Plan, bool, Any]]:
-        """How each aggregation is decoded.
+        """The decoding of each aggregation.
 
-        By its plan; whether it has a result wherever there is a row; and by the library
-        type that the result follows.
+        Its plan; whether every window with a row has a result; and the library type
+        that the result follows.
         """
         return [
             (
@@ -418,7 +418,7 @@ class KernelCall:
         return array if too_few is None else with_nulls(array, too_few)
 
     def _holds_a_row(self, window: WindowSpec) -> bool:
-        """Whether every window holds a row, whatever the data."""
+        """Whether every window holds a row, for any data."""
         if self.spec.is_hopping:
             return not self.spec.empty
         ends_at_row = self.points is None and window.offset == 0

@@ -26,7 +26,7 @@ __all__ = ["Call", "Plan", "in_one_type", "plan"]
 
 # (kind, of, by, ddof) with indices into the kernel inputs, -1 for none.
 Call = tuple[str, int, int, int]
-# Makes the result of the kernel's answers, one array per call.
+# Makes the result from the kernel's answers, one array per call.
 Decode = Callable[[Sequence[pa.Array]], pa.Array]
 
 _INT64 = pa.int64()
@@ -68,7 +68,7 @@ _FAMILY_NAMES = {
     "instant": "timestamps and dates",
     "text": "text, binary and decimals",
 }
-# What is accepted, where that is not whole families.
+# The accepted types of aggregations that do not accept whole families.
 _ACCEPTED = {
     "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
     "concat": "text and binary",
@@ -82,7 +82,7 @@ class Plan:
 
     Attributes:
         calls: The kernel calls; empty for Python aggregations, which run separately.
-        decode: Makes the result of the answers, one array per call.
+        decode: Makes the result from the answers, one array per call.
         count_call: The call that counts values for `min_rows`; None where `min_rows`
             does not apply.
         source: The column whose library type the result follows.
@@ -351,7 +351,7 @@ def _encoding(agg: Aggregation, values: ValueColumn) -> tuple[str, Decode]:
 
 
 def _plan_pick(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    """Selects 64-bit values themselves, and other values by their row."""
+    """Selects 64-bit values directly, and other values by their row."""
     at = inputs.add(values, "raw_bits" if values.is_64_bit else "rows")
 
     def decode(answers: Sequence[pa.Array]) -> pa.Array:

@@ -1,6 +1,6 @@
 """Windows over a sorted stream of batches whose ends are not times: key by key.
 
-Where a window begins may depend on any earlier row of its key, so the rows of a key are
+The begin of a window may depend on any earlier row of its key, so the rows of a key are
 held until all have come, and then computed as a table.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["needs_whole_keys", "whole_keys"]
 
 
 def needs_whole_keys(spec: Spec) -> bool:
-    """Whether a window cannot be computed from the rows of its time alone.
+    """Whether a window depends on more rows than those within its times.
 
     Example:
         >>> import slidewise as sw
@@ -37,7 +37,7 @@ def whole_keys(
     Args:
         batches: Sorted by key and time.
         compute: Gives the results of some rows.
-        last_run: Gives where the last run of rows begins, which may go on.
+        last_run: Gives the start of the last run of rows, which may continue.
         schema: The schema of the results.
         min_rows: The least number of rows per call of `compute`.
     """
@@ -59,6 +59,6 @@ def whole_keys(
 
 
 def _cast(results: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The results in the types of all of them."""
+    """The results, cast to the types of the schema."""
     columns = [results[field.name].cast(field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -1,8 +1,8 @@
 //! One monoid for all words: the sums, the minimum, the maximum.
 //!
-//! Which one it is, is known when it runs and not when it is compiled: a branch that is
-//! always taken the same way. Every structure of a paper is compiled for it once, where it
-//! would be three times for the monoids of [`word`](super::word).
+//! The aggregation is chosen at run time, by a branch that always goes the same way. So
+//! every structure of a paper is compiled once for this monoid, and not three times for the
+//! monoids of [`word`](super::word).
 
 use super::column::Column;
 use super::twofold::Twofold;
@@ -24,7 +24,7 @@ pub enum AnyWord {
 type Bits = [u64; 2];
 
 impl AnyWord {
-    /// The word that answers a request, if there is one.
+    /// The word for a request, if there is one.
     pub fn of(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
         let ([only], [dtype]) = (aggs, dtypes) else {
             return None;
@@ -40,7 +40,7 @@ impl AnyWord {
         }
     }
 
-    /// Gives a visitor the monoid that is this one and no other.
+    /// Gives a visitor the specialised monoid.
     pub fn visit<T, V: Visitor<T>>(self, visitor: V) -> V::Out {
         match self {
             Self::SumI64 => visitor.visit(SumI64),
@@ -243,7 +243,8 @@ impl<T> Aggregation<T> for AnyWord {
 mod tests {
     use super::*;
 
-    /// The answer over a row of partials, folded one by one and, where there is one, as a run.
+    /// The answer over a row of partials, folded one by one and, if they have values, as a
+    /// run.
     fn answers<A: Aggregation<i64>>(monoid: A, rows: &[Cell<i64>]) -> Vec<Answer<i64>> {
         let entries: Vec<Entry<A>> = rows
             .iter()

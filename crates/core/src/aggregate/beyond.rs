@@ -1,23 +1,19 @@
 //! Sums of finite floats that lie beyond the largest float.
 //!
-//! Values of 1e308 add up to what no float holds; what leaves the window, or the other
-//! half of a tree, may bring the sum back. Until then it is held 2⁶⁴ times smaller, in the
-//! two words of a [`Twofold`], where nothing else can be meant:
-//!
+//! A sum of values such as 1e308 can exceed all floats, and come back when values leave the
+//! window or another part of a tree is added. Until then it is scaled by 2⁻⁶⁴ and stored in
+//! the two words of a [`Twofold`], in an encoding that no other sum uses:
 //! - the error is the sum, which is finite and not zero,
-//! - the sum is a NaN, and its last 32 bits are what that sum's rounding left, as a float
-//!   of 32 bits: 77 bits together, so that a billion values beyond the floats still add up
-//!   as well as those within.
-//!
-//! A NaN among values has the error 0, or one that is not a number.
-//!
-//! Sums of squares and of products lie further out: those of deviations of 1e200 are
-//! [`Wide`], held 2¹²⁰⁰ times smaller, which another bit of the NaN says.
+//! - the sum is a NaN whose last 32 bits are the rounding error, as a float of 32 bits. The
+//! 77 bits together keep sums of a billion such values as accurate as other sums. A NaN
+//! among the values has the error 0 or NaN. Sums of squares and of products are larger
+//! still: those of deviations of 1e200 are [`Wide`], scaled by 2⁻¹²⁰⁰, which another bit of
+//! the NaN marks.
 
 use super::moments::times_power;
 use super::twofold::{Twofold, two_sum};
 
-/// The high and the low part of a sum, both [`DOWN`] times smaller.
+/// The high and the low part of a sum, both scaled by [`DOWN`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beyond {
     high: f64,
@@ -30,9 +26,9 @@ const fn power(exponent: i64) -> f64 {
 
 const DOWN: f64 = power(-64);
 const UP: f64 = power(64);
-/// The least scaled sum that is beyond.
+/// The least scaled sum that exceeds the floats.
 const MIN_BEYOND: f64 = power(1023 - 64);
-/// The least scaled sum that is wide: twice as much would overflow.
+/// The least scaled sum that is wide: its double would overflow.
 const MIN_WIDE: f64 = power(1022);
 /// The factor that brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a
 /// high one.
@@ -84,7 +80,7 @@ impl Beyond {
         }
     }
 
-    /// Any finite sum, made smaller.
+    /// Scales any finite sum.
     fn reach(sum: Twofold) -> Option<Self> {
         if !sum.sum.is_finite() {
             return Self::of(sum);
@@ -134,8 +130,8 @@ impl Beyond {
     }
 }
 
-/// A sum of products that is beyond even [`Beyond`]: its high and its low part, both
-/// 2^[`FAR_EXPONENT`] times smaller.
+/// A sum of products that exceeds even [`Beyond`]: its high and its low part, both scaled
+/// by 2^-[`FAR_EXPONENT`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wide {
     high: f64,
@@ -145,7 +141,7 @@ pub(super) struct Wide {
 const FAR_EXPONENT: i64 = 1200;
 /// The bit of the NaN that marks a wide sum.
 const MARK: u64 = 1 << 40;
-/// The low part goes into 32 bits in parts of the high one, of which it is at most 2⁻⁵³.
+/// The low part is at most 2⁻⁵³ of the high one, so 32 bits hold it relative to that.
 const SHARE_SCALE: f64 = power(53);
 
 impl Wide {
@@ -172,7 +168,7 @@ impl Wide {
         .twofold()
     }
 
-    /// The value of a finite sum, so many powers of two smaller.
+    /// The value of a finite sum, scaled by a negative power of two.
     pub(super) fn scaled(sum: Twofold) -> (f64, i64) {
         match (Self::is(sum), Beyond::of(sum)) {
             (true, _) => {
@@ -210,7 +206,7 @@ impl Wide {
         }
     }
 
-    /// Any finite sum, made smaller.
+    /// Scales any finite sum.
     fn reach(sum: Twofold) -> Option<Self> {
         if Self::is(sum) {
             return Some(Self::decoded(sum));
@@ -234,7 +230,7 @@ impl Wide {
     }
 }
 
-/// The float that stands for a sum beside an infinity or a NaN.
+/// The float that replaces a sum when an infinity or a NaN is added.
 fn endless(sum: Twofold) -> f64 {
     if Beyond::is(sum) { 0.0 } else { sum.sum }
 }
@@ -283,7 +279,7 @@ mod tests {
             assert_eq!(total(&[far, far, gone, gone]).value(), 0.0);
             let near = Twofold::new(1e300);
             let back = total(&[far, near, gone]).value();
-            // A part of 10³⁰ of a sum is within its digits, smaller ones need not be.
+            // An error of 10⁻³⁰ of a sum lies within its digits.
             assert!((back / 1e300 - 1.0).abs() < 1e-6 || x * (y / 1e308) > 1e30);
             let rest = total(&[far, far, far]).without(far).without(far);
             let [(rest, power), (one, same)] = [rest.scaled(), far.scaled()];
@@ -293,7 +289,7 @@ mod tests {
         assert_eq!(product(1e308, 1e-300), Twofold::new(1e308 * 1e-300));
         assert_eq!(product(1e308, 0.0).value(), 0.0);
         assert!(product(f64::INFINITY, 1.0).value().is_nan());
-        // By doubling, through all three forms: the root says what it is.
+        // Doubling passes through all three forms; the square root verifies the value.
         let mut sum = Twofold::new(1e300);
         for doubled in 1..1_150 {
             sum = sum.combine(sum);

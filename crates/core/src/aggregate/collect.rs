@@ -1,7 +1,6 @@
-//! `collect`: the values in time order. Not commutative, so it reveals any wrong order of
-//! combining; with a constant-time combine, so it can be used on every window.
-//!
-//! A partial is a persistent sequence: a tree of concatenations that share their parts.
+//! `collect`: the values in time order. It is not commutative, so it reveals any wrong
+//! order of combining, and its combine takes constant time, so every window can use it. A
+//! partial is a persistent sequence: a tree of concatenations that share their parts.
 //! Chains of them grow as deep as the window, so nothing here recurses.
 
 use std::fmt::Debug;
@@ -16,8 +15,8 @@ use crate::snapshot::{Codec, Reader, Result, Writer};
 pub trait Element: Clone + Debug + PartialEq + Send + Sync + Codec + Numbered + 'static {}
 impl<T: Clone + Debug + PartialEq + Send + Sync + Codec + Numbered + 'static> Element for T {}
 
-/// A value with a number that equal values share; among the objects of one window no
-/// others do.
+/// A value with a number that identifies its equality class among the objects of one
+/// window.
 pub trait Numbered {
     fn number(&self) -> u64;
 }
@@ -77,7 +76,7 @@ impl<T: Clone> Seq<T> {
 }
 
 impl<T> Drop for Cat<T> {
-    /// Unlinks parts that only this one holds before they would drop each other in turn.
+    /// Unlinks parts that only this one holds, so that dropping them does not recurse.
     fn drop(&mut self) {
         let mut pending = vec![
             std::mem::take(&mut self.left),

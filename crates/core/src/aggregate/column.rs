@@ -3,7 +3,7 @@
 use super::{Aggregation, Cell, DType};
 use crate::batch::Batch;
 
-/// Which values of a column are there; Arrow's bitmap, bit `offset + i` for value `i`.
+/// The validity of a column: Arrow's bitmap, bit `offset + i` for value `i`.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity<'a> {
     pub bits: &'a [u8],

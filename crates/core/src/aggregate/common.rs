@@ -1,9 +1,7 @@
-//! The commonest records, by themselves: means, geometric means, variances and standard
-//! deviations of floats.
-//!
-//! Their words are what [`Component`]s would make of them, bit for bit; but no component
-//! is asked what it is, and offsets are known when the code is built. So a combine is
-//! arithmetic and nothing else, which pays where one takes a dozen operations.
+//! Specialised code for the most common records: means, geometric means, variances and
+//! standard deviations of floats. Their words equal those that [`Component`]s would
+//! compute, bit for bit; but there is no dispatch on components, and offsets are constants.
+//! So a combine is arithmetic only, which pays because it takes just a dozen operations.
 
 use super::DType;
 use super::component::{Component, put};
@@ -15,7 +13,7 @@ const N: usize = 0;
 const SUM: usize = 1;
 const SQUARES: usize = 3;
 
-/// A count of values and their sum; behind them, maybe, their squared distances from the
+/// A count of values and their sum, optionally followed by their squared distances from the
 /// mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Common {
@@ -59,7 +57,7 @@ impl Common {
         }
     }
 
-    /// `out := a ⊗ b`, `a` older.
+    /// `out := a ⊗ b`; `a` is earlier.
     #[inline(always)]
     pub fn combine(self, a: &[u64], b: &[u64], out: &mut [u64]) {
         out[N] = a[N].wrapping_add(b[N]);

@@ -1,7 +1,7 @@
 //! The components of a record: small associative operations over a few words each.
 //!
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
-//! and a count. Components are what several aggregations of one column share.
+//! and a count. Several aggregations of one column share components.
 
 use super::beyond::Wide;
 use super::moments::{
@@ -26,7 +26,7 @@ use presence::{NULL, VALUE};
 pub struct Component {
     pub op: Op,
     pub col: usize,
-    /// Type of the column whose values are computed with (`by` for [`Op::Arg`]).
+    /// Type of the column that the operation reads (`by` for [`Op::Arg`]).
     pub dtype: DType,
     /// Offset of this component's first word.
     pub at: usize,
@@ -101,12 +101,12 @@ impl Component {
         float(bits, self.dtype == DType::F64)
     }
 
-    /// Anything but zero is; so is NaN.
+    /// Whether a number is true: all but zero are, NaN included.
     fn is_true(&self, bits: u64) -> bool {
         self.float(bits) != 0.0
     }
 
-    /// `out := a ⊗ b`, `a` older.
+    /// `out := a ⊗ b`; `a` is earlier.
     pub fn combine(&self, a: &[u64], b: &[u64], out: &mut [u64]) {
         let at = self.at;
         match self.op {
@@ -173,8 +173,8 @@ impl Component {
         }
     }
 
-    /// `acc := acc ⊗ row`, of a complete row: what [`Self::lift`] and [`Self::combine`]
-    /// give, without the partial between them. For operations that [`Op::absorbs`].
+    /// `acc := acc ⊗ row`, for a complete row: equals [`Self::lift`] and [`Self::combine`]
+    /// without the partial between them. For operations that [`Op::absorbs`].
     #[inline]
     pub fn absorb(&self, acc: &mut [u64], row: &[u64]) {
         let at = self.at;
@@ -205,8 +205,8 @@ impl Component {
         }
     }
 
-    /// `out := rest`, where `whole` is `oldest ⊗ rest`; `left` says whether any value of
-    /// its column is left. `out` holds the rest of the components before this one.
+    /// `out := rest`, where `whole` is `oldest ⊗ rest`; `left` is whether any value of the
+    /// column remains. `out` already holds the rest of the components before this one.
     pub fn inverse(&self, whole: &[u64], oldest: &[u64], left: bool, out: &mut [u64]) {
         let at = self.at;
         match self.op {
@@ -244,7 +244,7 @@ impl Component {
         }
     }
 
-    /// Whether [`Component::inverse`] takes this partial out again.
+    /// Whether [`Component::inverse`] can remove this partial.
     pub fn undoes(&self, partial: &[u64]) -> bool {
         match self.op {
             Op::SumF | Op::Logs | Op::SquaresF { .. } | Op::SquaresI { .. } => {
@@ -254,7 +254,7 @@ impl Component {
         }
     }
 
-    /// Whether these words can be a partial of it, so that no combine fails on them.
+    /// Whether these words are a valid partial, so that no combine fails on them.
     pub fn can_hold(&self, partial: &[u64]) -> bool {
         match self.op {
             Op::Best { k, .. } => partial[self.at] <= u64::from(k),
@@ -262,7 +262,7 @@ impl Component {
         }
     }
 
-    /// A higher moment of two parts, neither of them empty.
+    /// A higher moment of two parts that are not empty.
     fn merged_moment(&self, a: &[u64], b: &[u64]) -> Twofold {
         let floats = self.dtype == DType::F64;
         let (left, right) = (
@@ -317,7 +317,7 @@ impl Component {
         }
     }
 
-    /// Distances of a column of complete rows from about its mean.
+    /// Distances of a column of complete rows from its approximate mean.
     fn distances<'a, R: AsRef<[u64]>>(
         &self,
         rows: &'a [R],
@@ -367,7 +367,7 @@ impl Component {
             Op::SquaresI { n, sum } => {
                 let pivot = get_i128(out, sum) / i128::from(out[n]);
                 let values = column.map(|bits| (i128::from(bits as i64) - pivot) as f64);
-                // Distances of integers have squares.
+                // Distances of integers have finite squares.
                 let halves = std::iter::empty;
                 put(out, at, squares_about(values, out[n], halves).to_words());
             }

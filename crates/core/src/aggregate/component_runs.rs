@@ -1,4 +1,4 @@
-//! Components over many partials at once: what a component is, is asked once for all.
+//! Components over many partials at once, with one dispatch per component.
 
 use super::component::{Component, get_i128, put, put_i128};
 use super::extreme_word;
@@ -6,7 +6,7 @@ use super::op::Op;
 use super::record::Words;
 use super::twofold::Twofold;
 
-/// Appends the folds of the first one, two and so on of some complete rows behind `acc`, by
+/// Appends the folds of `acc` with the first one, two, ... of some complete rows, by
 /// components that absorb.
 pub fn folds<R: AsRef<[u64]>, P: Words>(
     components: &[Component],
@@ -25,7 +25,7 @@ pub fn folds<R: AsRef<[u64]>, P: Words>(
     }
 }
 
-/// Appends the folds of the last one, two and so on, and `acc` behind them, likewise.
+/// Appends the folds of the last one, two, ... rows with `acc` after them, likewise.
 pub fn folds_back<R: AsRef<[u64]>, P: Words>(
     components: &[Component],
     rows: &[R],
@@ -88,7 +88,7 @@ impl Component {
         out: &mut [P],
     ) {
         match self.op {
-            // The same whatever the order, to the last bit.
+            // Equal to the last bit in any order.
             Op::Rows | Op::Count | Op::SumI | Op::SumF | Op::Extreme { .. } => {
                 self.folds(rows, acc, out);
             }

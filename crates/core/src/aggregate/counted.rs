@@ -1,9 +1,8 @@
 //! The sum of float64 for algorithms that subtract.
 //!
-//! What is left of a sum after subtracting everything is some zero, which does not say
-//! whether there are values. So this sum counts them, where [`SumF64`] needs no count.
-//!
-//! [`SumF64`]: super::word::SumF64
+//! After all values are subtracted, a sum is a zero that does not show whether there are
+//! values. So this sum counts them; [`SumF64`] needs no count. [`SumF64`]:
+//! super::word::SumF64
 
 use super::column::Column;
 use super::component::get_i128;
@@ -122,7 +121,7 @@ impl<T> Aggregation<T> for CountedSumF64 {
             let entry = match entry {
                 Entry::Raw(value) => Entry::Raw(value),
                 Entry::Lifted(counted) if counted.count == 0 => Entry::Lifted(Twofold::EMPTY),
-                // Several values, of which the sum without their number may be one value.
+                // Several values, whose sum may equal one value if they are not counted.
                 Entry::Lifted(counted) => Entry::from_partial(&SumF64, counted.sum.of_some()),
             };
             sums.push(time, entry);
@@ -142,7 +141,8 @@ impl<T> Aggregation<T> for CountedSumF64 {
             |words| entry(i128::from(words[0] as i64), 1),
             |words, _| {
                 let (sum, some) = SumI64::split(get_i128(words, 0));
-                // What is evicted is what was inserted, so one will do for several.
+                // The entry is evicted with the same count, so 1 is enough for several
+                // values.
                 Ok(entry(sum, u64::from(some)))
             },
         )

@@ -2,18 +2,15 @@
 //!
 //! A user's combine may raise, run for long, or call back into the very window that is
 //! in the middle of an insert. So no window ever calls it. Combining two partials makes a
-//! *pending* term that holds its operands, in constant time and without fail. The
-//! caller that needs an answer computes it by [`Term::force`], outside of any window, and the
-//! value stays with the term for all who share it. That makes every algorithm all or
-//! nothing by construction: what can raise runs only in calls that change nothing.
-//!
-//! Invariants:
-//!
+//! *pending* term that holds its operands, in constant time; this cannot fail. A caller
+//! that needs an answer computes it by [`Term::force`], outside of any window, and the term
+//! keeps the value for all that share it. This makes every algorithm all-or-nothing by
+//! construction: code that can raise runs only in calls that change nothing. Invariants:
 //! 1. A term is *ready* (holds its value) or *pending* (holds its operands); it becomes
 //!    ready once, and then drops its operands.
 //! 2. The [`Mark`] of a term is that of its leaves in their order, however grouped: two
-//!    terms over the same entries have equal marks, so [`Monoid::same`] sees a wrong order
-//!    of combining without calling anybody.
+//!  terms over the same entries have equal marks, so [`Monoid::same`] detects a wrong order
+//! of combining without calling user code.
 //! 3. Chains grow as deep as a window is long; nothing here recurses.
 
 use std::collections::VecDeque;
@@ -29,9 +26,9 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 /// The function that a pending term calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdafFunction {
-    /// Combines the older and the younger.
+    /// Combines the earlier and the later partial.
     Combine,
-    /// Takes the oldest part out of the whole.
+    /// Removes the earliest part from the whole.
     Inverse,
 }
 
@@ -43,8 +40,8 @@ pub struct UdafCall {
 }
 
 /// The fingerprint of a sequence of leaves: a polynomial in [`BASE`] modulo 2⁶⁴, whose
-/// `power` is that of the length. Where order does not matter all powers are 1, and the
-/// hash is a sum.
+/// `power` is that of the length. If order does not matter, all powers are 1 and the hash
+/// is a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     hash: u64,
@@ -115,7 +112,7 @@ impl<T> Node<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that could panic runs under the lock.
+        // No code that could panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,8 +140,8 @@ impl<T: Clone> Node<T> {
         }
     }
 
-    /// Keeps a value, unless another thread was faster. The operands are dropped
-    /// after the lock is released.
+    /// Stores a value, unless another thread has stored one. The operands are dropped after
+    /// the lock is released.
     fn set_value(&self, value: T) {
         let mut state = self.lock();
         let old = match &*state {
@@ -157,7 +154,7 @@ impl<T: Clone> Node<T> {
 }
 
 impl<T> Drop for Node<T> {
-    /// Unlinks what only this one holds before it would drop each other in turn.
+    /// Unlinks terms that only this one holds, so that dropping them does not recurse.
     fn drop(&mut self) {
         let State::Pending(_, first, second) = self.take() else {
             return;
@@ -177,10 +174,9 @@ impl<T> Drop for Node<T> {
 pub struct Term<T>(Option<Arc<Node<T>>>);
 
 impl<T: Clone> Term<T> {
-    /// The value, computed where it is pending; `None` over nothing.
-    ///
-    /// `call` gets the operands of one operation at a time, operands before what needs
-    /// them, and no operation twice. Values computed before a failure stay.
+    /// The value, computed if it is pending; `None` for the empty partial. `call` gets the
+    /// operands of one operation at a time; operands are computed first, and no operation
+    /// runs twice. Values computed before a failure stay.
     pub fn force<E>(
         &self,
         call: &mut impl FnMut(UdafCall, &T, &T) -> std::result::Result<T, E>,
@@ -209,13 +205,13 @@ impl<T: Clone> Term<T> {
         }
     }
 
-    /// One step, where all that it needs is there: the operation and its operands.
+    /// The next operation whose operands are ready, with the operands.
     pub fn next_step(&self) -> Option<(UdafCall, T, T)> {
         let (call, first, second) = self.0.as_ref()?.pending()?;
         Some((call, first.ready()?, second.ready()?))
     }
 
-    /// Keeps the value that [`Term::next_step`] led to.
+    /// Stores the value of the operation that [`Term::next_step`] returned.
     pub fn set_value(&self, value: T) {
         if let Some(node) = &self.0 {
             node.set_value(value);
@@ -264,8 +260,8 @@ impl<T: fmt::Debug> fmt::Debug for Term<T> {
     }
 }
 
-/// Only what is ready has bytes: pending terms are left with the writer, for the caller
-/// to force before writing again.
+/// Only ready terms have bytes. Pending ones are left with the writer; the caller forces
+/// them and writes again.
 impl<T: Element> Codec for Term<T> {
     const MIN_BYTES: usize = 1;
     fn write(&self, out: &mut Writer) {
@@ -307,8 +303,8 @@ impl<T: Element> HandleSlot for Term<T> {
     }
 }
 
-/// The pending terms of a window, oldest first, so that the caller can compute them ahead of
-/// a query. It keeps no term alive.
+/// The pending terms of a window, earliest first, so that the caller can compute them
+/// before a query. It keeps no term alive.
 pub struct Ledger<T> {
     made: Mutex<Made<T>>,
     leaves: AtomicU64,
@@ -316,7 +312,7 @@ pub struct Ledger<T> {
 
 struct Made<T> {
     nodes: VecDeque<Weak<Node<T>>>,
-    /// At this length, those that are gone or ready are taken out.
+    /// At this length, dropped and ready terms are removed.
     limit: usize,
 }
 
@@ -357,7 +353,7 @@ impl<T: Clone> Ledger<T> {
         made.nodes.push_back(Arc::downgrade(node));
     }
 
-    /// How many terms were made since they were last taken, those included that are gone.
+    /// The number of terms made since terms were last taken, including dropped ones.
     pub fn len(&self) -> usize {
         self.lock().nodes.len()
     }
@@ -366,7 +362,7 @@ impl<T: Clone> Ledger<T> {
         self.len() == 0
     }
 
-    /// Takes out up to `most` pending terms, the oldest, each behind its operands.
+    /// Takes up to `most` pending terms, the earliest first, each after its operands.
     pub fn take(&self, most: usize) -> Vec<Term<T>> {
         let mut made = self.lock();
         let mut taken = Vec::new();
@@ -442,7 +438,7 @@ impl<T: Element> Deferred<T> {
         Term(Some(node))
     }
 
-    /// The rest of `whole` without its oldest part.
+    /// `whole` without its earliest part.
     pub fn inverse_of(&self, whole: &Term<T>, oldest: &Term<T>) -> Term<T> {
         let (Some(a), Some(b)) = (&whole.0, &oldest.0) else {
             return whole.clone();

@@ -1,22 +1,21 @@
 //! Holistic aggregations: distinct counts, modes and quantiles, which no partial of
 //! bounded size can answer (Gray et al.: neither distributive nor algebraic).
 //!
-//! They are no monoids: structures over all values of a window answer them
-//! instead: [`window::holistic`](crate::window::holistic) and
-//! [`rolling`](crate::rolling). What their answers mean is said here, once.
-//!
-//! Values are compared as words of [`extreme_word`]: NaN is the largest and all NaNs are
-//! one value, as are the two zeros. A NaN absorbs in a quantile, as in an extreme.
+//! They are not monoids. Structures over all values of a window answer them:
+//! [`window::holistic`](crate::window::holistic) and [`rolling`](crate::rolling). This
+//! module defines the answers for both. Values are compared as words of [`extreme_word`]:
+//! NaN is the largest and all NaNs are one value, as are the two zeros. A NaN absorbs in a
+//! quantile, as in an extreme.
 
 use super::{Answer, DType, Kind, extreme_value, extreme_word};
 
-/// Between which of two neighbours a quantile lies.
+/// How a quantile between two neighbours is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interpolation {
     Linear,
     Lower,
     Higher,
-    /// The nearest rank; of two equally near, the even one.
+    /// The nearest rank; of two equally near ranks, the even one.
     Nearest,
     Midpoint,
 }
@@ -41,7 +40,7 @@ pub struct Quantile {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     pub rank: usize,
-    /// How far it lies towards the next value, from 0 to 1 exclusive.
+    /// The fraction of the way to the next value, from 0 to 1 exclusive.
     pub fraction: f64,
 }
 
@@ -69,7 +68,7 @@ impl Quantile {
         )
     }
 
-    /// Its place among `count` values, at least one.
+    /// Its position among `count` ≥ 1 values.
     #[inline]
     pub fn place(self, count: usize) -> Place {
         let at = (count - 1) as f64 * f64::from_bits(self.q);
@@ -81,13 +80,14 @@ impl Quantile {
             Interpolation::Nearest => (at.round_ties_even(), 0.0),
             Interpolation::Midpoint => (below, if at > below { 0.5 } else { 0.0 }),
         };
-        // Beyond 2^53 values a product may round up past the last of them.
+        // Beyond 2^53 values a product may round up past the last position.
         let rank = (rank as usize).min(count - 1);
         let fraction = if rank + 1 < count { fraction } else { 0.0 };
         Place { rank, fraction }
     }
 
-    /// The answer over `count` values of which `nans` are NaN, with the word of each rank.
+    /// The answer over `count` values, of which `nans` are NaN; `word` gives the word of a
+    /// rank.
     pub fn answer<T>(
         self,
         dtype: DType,
@@ -126,7 +126,7 @@ pub fn between(low: i64, high: i64, fraction: f64, dtype: DType) -> f64 {
     if dtype == DType::I64 {
         distance = (i128::from(high) - i128::from(low)) as f64;
     } else if distance.is_infinite() {
-        // Beyond the floats, or from or to an infinite end, which is all that counts.
+        // The difference exceeds the floats, or an end is infinite and decides the result.
         return a * (1.0 - fraction) + b * fraction;
     }
     // From the nearer end.
@@ -142,7 +142,7 @@ pub fn value_of<T>(word: i64, dtype: DType) -> Answer<T> {
     Answer::of_bits(extreme_value(word, dtype, false), dtype)
 }
 
-/// The word by which a number is compared; NaN is the last one, [`NAN`].
+/// The word by which a number is compared; NaN is the largest, [`NAN`].
 #[inline]
 pub fn word_of(bits: u64, dtype: DType) -> i64 {
     extreme_word(bits, dtype, false)
@@ -151,8 +151,7 @@ pub fn word_of(bits: u64, dtype: DType) -> i64 {
 /// The word of NaN among floats.
 pub const NAN: i64 = i64::MAX;
 
-/// The answer of one kind over the words of a column, which are sorted on the way.
-/// Numbers only.
+/// The answer of one kind over the words of a column; sorts the words. Numbers only.
 pub fn answer_over<T>(kind: Kind, dtype: DType, words: &mut [i64]) -> Answer<T> {
     words.sort_unstable();
     match kind {
@@ -165,7 +164,7 @@ pub fn answer_over<T>(kind: Kind, dtype: DType, words: &mut [i64]) -> Answer<T> 
         }
         Kind::CountDistinct => Answer::I64(words.chunk_by(|a, b| a == b).count() as i64),
         Kind::Mode => {
-            // The first of the longest runs: the smallest of the most frequent.
+            // The first of the longest runs is the smallest of the most frequent values.
             let runs = words.chunk_by(|a, b| a == b).rev();
             let most = runs.max_by_key(|run| run.len());
             most.map_or(Answer::Null, |run| value_of(run[0], dtype))

@@ -1,4 +1,4 @@
-//! How the answers of a record come out of its components.
+//! Computes the answers of a record from its components.
 
 use super::component::get_i128;
 use super::component::presence::VALUE;
@@ -6,7 +6,7 @@ use super::moments::{Scaled, times_power};
 use super::twofold::Twofold;
 use super::{Answer, Cell, DType, NumberRun, extreme_value};
 
-/// How one answer comes out of the components. Fields are word offsets.
+/// How one answer is computed from the components. Fields are word offsets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lower {
     Count(usize),
@@ -141,7 +141,7 @@ impl Lower {
         }
     }
 
-    /// The answers over many partials; false if one is no number.
+    /// The answers over many partials; false if one is not a number.
     pub(super) fn run<P: AsRef<[u64]>>(self, partials: &[P], run: &mut NumberRun) -> bool {
         run.bits.clear();
         run.missing.clear();
@@ -269,7 +269,7 @@ impl Lower {
                     return Answer::F64(far);
                 }
                 let [x, y] = squares.map(|at| twofold(words, at));
-                // One root is a rounding less, if the product does not leave the floats.
+                // One root saves a rounding, if the product does not leave the floats.
                 let scale = match x * y {
                     both if both.is_normal() => both.sqrt(),
                     _ => x.sqrt() * y.sqrt(),
@@ -290,7 +290,7 @@ fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
     !moment.is_finite() || (variance > 0.0 && variance < least)
 }
 
-/// The correlation, if its squares or products lie beyond the floats; it does not itself.
+/// The correlation, if its squares or products exceed the floats; the result never does.
 fn far_correlation(words: &[u64], products: usize, squares: [usize; 2]) -> Option<f64> {
     let scaled = |at: usize| Twofold::from_words(&words[at..]).scaled();
     let ((product, up), squares) = (scaled(products), squares.map(scaled));

@@ -41,9 +41,9 @@ enum Source {
     Sequence,
     /// The index of the sketch, and the request.
     Sketch(usize, SketchRequest),
-    /// The index of the hitters, and how many of them are wanted.
+    /// The index of the hitters, and the number to return.
     Hitters(usize, u32),
-    /// Which native aggregation.
+    /// The index of the native aggregation.
     Native(usize),
     Term,
 }
@@ -56,7 +56,7 @@ struct Sketched {
     column: usize,
 }
 
-/// Hitters of a column, by the hashes in another, with so many counters.
+/// Hitters of a column, by the hashes in another; with the number of counters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counted {
     column: usize,
@@ -94,7 +94,7 @@ impl<T: Element> Mixed<T> {
         Self::around(RecordPlan::new(&plain(aggs), dtypes), aggs, dtypes)
     }
 
-    /// One that is [`Invertible`], if all its aggregations are.
+    /// A plan that is [`Invertible`], if all its aggregations are.
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
         let inverts = |agg: &AggSpec| match agg.kind {
             Kind::Collect | Kind::Sketch(_) => false,
@@ -177,7 +177,7 @@ impl<T: Element> Mixed<T> {
     }
 }
 
-/// The place of an item among others, where it is put unless there is one like it.
+/// The index of an item in a list; appends it unless an equal one is there.
 fn placed<I>(items: &mut Vec<I>, item: I, same: impl Fn(&I, &I) -> bool) -> usize {
     let known = items.iter().position(|other| same(other, &item));
     known.unwrap_or_else(|| {
@@ -191,7 +191,7 @@ fn plain(aggs: &[AggSpec]) -> Vec<AggSpec> {
     plain.copied().collect()
 }
 
-/// For those that [`Mixed::invertible`] made, where nothing is collected or sketched.
+/// For plans that [`Mixed::invertible`] made, which collect and sketch nothing.
 impl<T: Element> Invertible for Mixed<T>
 where
     Cell<T>: Element,
@@ -367,7 +367,7 @@ impl<T: Element> Mixed<T>
 where
     Cell<T>: Element,
 {
-    /// What user-defined and native aggregations have of a value stays.
+    /// Values of user-defined and native aggregations are not converted.
     fn widen_part(
         &self,
         old: &RecordPlan,

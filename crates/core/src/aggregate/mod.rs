@@ -85,13 +85,13 @@ pub enum Kind {
         k: u32,
     },
     CountDistinct,
-    /// The most frequent value, the smallest of those.
+    /// The most frequent value; of several, the smallest.
     Mode,
     Quantile(Quantile),
-    /// Of the hashes of values; of values and their hashes for hitters; of numbers for
-    /// quantiles.
+    /// Over the hashes of values; for hitters over values and their hashes, for quantiles
+    /// over numbers.
     Sketch(SketchRequest),
-    /// Compiled elsewhere, over records.
+    /// Functions over records, compiled by the caller.
     Native(native::Functions),
     /// A user-defined aggregation, by number. The caller calls its functions.
     Udaf {
@@ -103,7 +103,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Those without a number of their own.
+    /// The kinds without parameters.
     pub const ALL: [(&'static str, Self); 27] = [
         ("count", Self::Count),
         ("sum", Self::Sum),
@@ -134,8 +134,8 @@ impl Kind {
         ("correlation", Self::Correlation),
     ];
 
-    /// Whether a record answers it: neither `collect`, nor a sketch, nor one of the user's
-    /// own, nor one that no monoid answers.
+    /// Whether a record answers it: it is neither `collect`, nor a sketch, nor
+    /// user-defined, nor holistic.
     pub fn is_plain(self) -> bool {
         let other = matches!(
             self,
@@ -149,7 +149,7 @@ impl Kind {
         matches!(self, Self::CountDistinct | Self::Mode | Self::Quantile(_))
     }
 
-    /// Whether an inverse is among the functions that it brings.
+    /// Whether it is user-defined with an inverse.
     pub fn brings_inverse(self) -> bool {
         match self {
             Self::Udaf { invertible, .. } => invertible,
@@ -201,7 +201,7 @@ pub struct AggSpec {
 pub enum DType {
     I64,
     F64,
-    /// Anything: only `count` and `collect` look at it.
+    /// Any object: only `count` and `collect` read it.
     Object,
 }
 
@@ -214,7 +214,7 @@ pub enum Cell<T> {
     Object(T),
 }
 
-/// The same value, not an equal one: NaN is itself, the two zeros are two.
+/// Whether two values are identical: NaN equals NaN, and the two zeros differ.
 impl<T: PartialEq> PartialEq for Cell<T> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -256,7 +256,7 @@ pub enum Answer<T> {
     List(Vec<Cell<T>>),
     /// A sketch, or a record for the caller to lower.
     Bytes(Vec<u8>),
-    /// Values, how often each came at most, and how much less that may have been.
+    /// Values, each with the upper bound of its count and the error of the bound.
     Hitters(Vec<(Cell<T>, u64, u64)>),
     /// An answer that the caller computes and lowers.
     Term(Term<T>),
@@ -277,12 +277,12 @@ impl<T> Answer<T> {
     }
 }
 
-/// Some answers of one aggregation, all of them integers or all of them floats.
+/// Answers of one aggregation, all integers or all floats.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NumberRun {
-    /// Integers and truth values as they are, floats as their bits; anything if missing.
+    /// Integers and booleans as they are, floats as their bits; arbitrary if missing.
     pub bits: Vec<u64>,
-    /// The places of missing answers.
+    /// The positions of missing answers.
     pub missing: Vec<usize>,
 }
 
@@ -303,7 +303,7 @@ pub trait Aggregation<T>: Monoid {
     fn answers(&self, partial: &Self::Partial, out: &mut Vec<Answer<T>>);
 
     /// The answers over many partials, a column per requested aggregation; false if one of
-    /// them is no number, or this monoid answers one by one.
+    /// them is not a number, or this monoid only answers one by one.
     fn answer_columns(&self, _partials: &[Self::Partial], _columns: &mut Vec<NumberRun>) -> bool {
         false
     }
@@ -316,13 +316,13 @@ pub trait Aggregation<T>: Monoid {
         stage_rows(self, times, columns)
     }
 
-    /// The terms that wait for a user's function, if there can be any.
+    /// The pending terms of user-defined aggregations, if there can be any.
     fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
         None
     }
 
-    /// Gives itself and a batch to a visitor, as the monoid that [`plan`] would choose for
-    /// the same request: a window that goes over to another structure may go on with it.
+    /// Passes a batch to a visitor, with the monoid that [`plan`] would choose for the
+    /// request: a window that migrates to another structure continues with it.
     fn hand_over<V: BatchVisitor<T>>(self, batch: Batch<Self>, visitor: V) -> V::Out {
         visitor.visit_batch(self, batch)
     }
@@ -341,14 +341,14 @@ pub trait Aggregation<T>: Monoid {
     }
 }
 
-/// Receives what [`Aggregation::hand_over`] gives.
+/// Receives the monoid and batch of [`Aggregation::hand_over`].
 pub trait BatchVisitor<T> {
     type Out;
     fn visit_batch<A: Aggregation<T>>(self, aggregation: A, batch: Batch<A>) -> Self::Out;
 }
 
-/// A word whose order is that of the values: the larger word is the larger value, or the
-/// smaller one if `min`. NaN absorbs: its word is above all others either way. The two
+/// A word that is ordered like the values: the larger word is the larger value, or the
+/// smaller one if `min`. NaN absorbs: its word is above all others in both cases. The two
 /// zeros are one value.
 #[inline]
 pub fn extreme_word(bits: u64, dtype: DType, min: bool) -> i64 {
@@ -442,8 +442,8 @@ where
     }
 }
 
-/// Like [`plan`], with few representations, for structures that few windows have: one for
-/// each of the words, two for records, and one for all that holds objects.
+/// Like [`plan`], with few instantiations, for structures that few windows use: one for
+/// each word, two for records, and one for all requests with objects.
 pub fn plan_few<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,
@@ -465,8 +465,8 @@ where
     }
 }
 
-/// Like [`plan_few`], with the fewest: one for all words, too. For the structures that
-/// are there to be compared, of which there are many.
+/// Like [`plan_few`], with the fewest: also the words share one. For the many structures
+/// that exist for comparison.
 pub fn plan_fewest<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,
@@ -481,7 +481,7 @@ where
     visitor.visit(ShortRecord::new(RecordPlan::new(aggs, dtypes)))
 }
 
-/// The functions of a request for one aggregation of a small record, compiled elsewhere.
+/// The functions of a request for one native aggregation over a small record.
 fn small_native(aggs: &[AggSpec], dtypes: &[DType]) -> Option<native::Functions> {
     match (aggs, dtypes) {
         ([only], [_]) => match only.kind {
@@ -574,8 +574,8 @@ pub fn commutes(agg: AggSpec, columns: usize) -> bool {
     agg.kind.is_holistic() || plan(&[agg], &vec![DType::I64; columns], Commutes)
 }
 
-/// Whether what leaves can be subtracted without a trace: counts and sums of integers.
-/// For a user-defined inverse that is unknown.
+/// Whether evicted values can be subtracted exactly: counts and sums of integers. For a
+/// user-defined inverse this is unknown.
 pub fn subtracts_exactly(aggs: &[AggSpec], dtypes: &[DType]) -> bool {
     aggs.iter().all(|agg| agg.kind.is_plain())
         && RecordPlan::invertible(aggs, dtypes).is_some_and(|plan| plan.exact())

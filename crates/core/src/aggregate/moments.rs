@@ -1,10 +1,7 @@
-//! Moments, products of two columns, and products of many values: what the components of
-//! a record do that takes more than a line.
-//!
-//! Central moments are merged about the mean of both parts (Chan, Golub, LeVeque 1979;
-//! Pébay 2008, §II), each kept with its rounding error; they are never made of sums of
-//! powers. With δ the distance between the means of parts of n_a and n_b values:
-//!
+//! Moments, products of two columns, and products of many values: the longer operations of
+//! components. Central moments are merged about the mean of both parts (Chan, Golub,
+//! LeVeque 1979; Pébay 2008, §II), each kept with its rounding error; they are never made
+//! of sums of powers. With δ the distance between the means of parts of n_a and n_b values:
 //! ```text
 //!     M3 = M3a + M3b + δ³ n_a n_b (n_a − n_b)/n² + 3δ (n_a M2b − n_b M2a)/n
 //!     M4 = M4a + M4b + δ⁴ n_a n_b (n_a² − n_a n_b + n_b²)/n³
@@ -35,13 +32,13 @@ pub fn square(bits: u64) -> i128 {
     value * value
 }
 
-/// A single value is not a distance from its own mean, unless that distance is undefined.
+/// A single value has distance 0 from its mean, unless the distance is undefined.
 pub fn squares_of_one(value: f64) -> Twofold {
     Twofold::new(if value.is_finite() { 0.0 } else { f64::NAN })
 }
 
-/// Chan's update: squares of both sides plus the part between their means. `sum` is where
-/// the sums are.
+/// Chan's update: squares of both sides plus the part between their means. `sum` is the
+/// offset of the sums.
 pub fn squares(
     a: &[u64],
     b: &[u64],
@@ -69,8 +66,8 @@ pub fn squares(
         .to_words()
 }
 
-/// Half the distance between two means of floats, which may lie beyond the floats itself;
-/// `gap` is that distance, if it does not.
+/// Half the distance between two means of floats, because the distance itself may exceed
+/// the floats; `gap` is the distance, if it does not.
 #[cold]
 #[inline(never)]
 pub fn half_gap(gap: f64, a: &[u64], b: &[u64], (n, sum): (usize, usize)) -> f64 {
@@ -81,8 +78,8 @@ pub fn half_gap(gap: f64, a: &[u64], b: &[u64], (n, sum): (usize, usize)) -> f64
     half(b) - half(a)
 }
 
-/// [`squares`] backwards: what is left of the whole without `oldest` and without the part
-/// between its mean and that of the rest, of which `rest` holds count and sum.
+/// The inverse of [`squares`]: the squares of the whole without `oldest` and without the
+/// part between its mean and that of the rest. `rest` holds count and sum of the rest.
 pub fn squares_left(
     whole: &[u64],
     oldest: &[u64],
@@ -114,8 +111,8 @@ pub fn squares_left(
     squares.to_words()
 }
 
-/// Two passes over a run: distances from (nearly) the mean, corrected by what they sum to.
-/// Of the squares of large ones, `halves` of the distances are asked for.
+/// Two passes over a run: distances from the approximate mean, corrected by their sum. For
+/// the squares of large distances, `halves` gives half of each distance.
 pub fn squares_about<H: Iterator<Item = f64>>(
     distances: impl Iterator<Item = f64>,
     count: u64,
@@ -150,8 +147,8 @@ fn wide_squares(halves: impl Iterator<Item = f64>, count: f64) -> Twofold {
     second.combine(Wide::of_halves(drift, drift, -count))
 }
 
-/// Distances of a column of complete rows from about its mean, of which `out` holds count
-/// and sum; `scale` is 1, or ½ for the halves of distances that are no floats.
+/// Distances of a column of complete rows from its approximate mean; `out` holds count and
+/// sum. `scale` is 1, or ½ for distances that exceed the floats.
 pub fn distances<'a, R: AsRef<[u64]>>(
     rows: &'a [R],
     (col, floats): (usize, bool),
@@ -217,7 +214,7 @@ pub struct Side {
     pub third: Twofold,
 }
 
-/// The third central moment of both sides, whose means are `gap` apart.
+/// The third central moment of two sides whose means differ by `gap`.
 pub fn third(a: Side, b: Side, gap: f64) -> Twofold {
     let n = a.n + b.n;
     let shares = (a.n / n, b.n / n);
@@ -226,7 +223,7 @@ pub fn third(a: Side, b: Side, gap: f64) -> Twofold {
     a.third.combine(b.third).plus(between).plus(mixed)
 }
 
-/// The fourth; `a` and `b` are those of the sides.
+/// The fourth central moment; `a` and `b` are those of the sides.
 pub fn fourth(sides: (Side, Side), a: Twofold, b: Twofold, gap: f64) -> Twofold {
     let (left, right) = sides;
     let n = left.n + right.n;
@@ -242,7 +239,8 @@ pub fn fourth(sides: (Side, Side), a: Twofold, b: Twofold, gap: f64) -> Twofold 
         .plus(4.0 * gap * thirds)
 }
 
-/// Sum of a power of the distances from their mean; `distances` are from about there.
+/// Sum of a power of the distances from the mean; `distances` are from the approximate
+/// mean.
 pub fn power_about(distances: impl Iterator<Item = f64> + Clone, power: i32) -> Twofold {
     let mut first = Twofold::new(0.0);
     let mut count = 0.0;
@@ -255,8 +253,8 @@ pub fn power_about(distances: impl Iterator<Item = f64> + Clone, power: i32) -> 
     powers.fold(Twofold::new(0.0), Twofold::plus)
 }
 
-/// Sum of the products of distances from the means, of pairs from about there. Of large
-/// products, `halves` of the distances are asked for.
+/// Sum of the products of distances from the means; `pairs` are distances from approximate
+/// means. For large products, `halves` gives half of each distance.
 pub fn product_about<H: Iterator<Item = (f64, f64)> + Clone>(
     pairs: impl Iterator<Item = (f64, f64)> + Clone,
     halves: impl FnOnce() -> H,
@@ -285,11 +283,11 @@ fn products_about(
     products.fold(Twofold::new(0.0), Twofold::combine)
 }
 
-/// Products of integers beyond this are kept as this: they can only grow, or be 0.
+/// Larger products of integers are stored as this value: they can only grow, or become 0.
 const BEYOND: i128 = 1 << 64;
 
-/// The product of integers: exact, and beyond int64 as "too large" until a zero comes,
-/// so that it does not matter how it is grouped.
+/// The product of integers: exact within int64, else "too large" until a zero comes, so
+/// that the result does not depend on grouping.
 pub fn product(a: i128, b: i128) -> i128 {
     a.saturating_mul(b).clamp(-BEYOND, BEYOND)
 }
@@ -319,13 +317,13 @@ impl Scaled {
         .normal()
     }
 
-    /// A finite value, not beyond the floats.
+    /// A finite value within the floats.
     pub fn of(fraction: Twofold) -> Self {
         let exponent = 0;
         Self { fraction, exponent }.normal()
     }
 
-    /// Brings the fraction to between 1 and 2; zero, infinity and NaN stay.
+    /// Scales the fraction to between 1 and 2; zero, infinity and NaN are unchanged.
     fn normal(self) -> Self {
         let sum = self.fraction.sum;
         if sum == 0.0 || !sum.is_finite() {
@@ -384,7 +382,7 @@ impl Scaled {
     }
 }
 
-/// `value · 2^power`, rounded once: in two steps, of which the first is exact for values
+/// `value · 2^power`, rounded once: two steps, the first of which is exact for values
 /// around 1.
 pub fn times_power(value: f64, power: i64) -> f64 {
     let power = power.clamp(-1200, 1200) as i32;

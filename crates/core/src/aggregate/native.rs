@@ -1,12 +1,10 @@
-//! An aggregation whose functions are compiled elsewhere, over records of a fixed size.
-//!
-//! The functions are given by pointer and called as they are: they get pointers to records,
-//! which lie in words of 64 bits, and write the result to the last pointer. The caller of
-//! the unsafe constructor of [`Functions`] promises that they read and write no more than
-//! the record and that they neither unwind nor call back. Every call is an unsafe block
-//! that says why its pointers are good for that. Beside its record a partial counts its
-//! values: none (an empty window, a missing value) is known by that, so that an identity is
-//! not asked for.
+//! An aggregation whose functions the caller compiled, over records of a fixed size. The
+//! functions are given by pointer. They get pointers to records of 64-bit words, and write
+//! the result to the last pointer. The caller of the unsafe constructor of [`Functions`]
+//! guarantees that they read and write no more than the record and that they neither unwind
+//! nor call back. Every call is an unsafe block that states why its pointers are valid. A
+//! partial also counts its values: a count of 0 is an empty window or a missing value, so
+//! no identity is needed.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,16 +12,16 @@ use super::{Aggregation, Answer, Cell, DType};
 use crate::monoid::{Entry, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// Up to so many words, records lie in windows as they are, whatever the algorithm.
+/// Records of up to this many words are stored in place in all algorithms.
 pub const SMALL_WORDS: usize = 4;
 /// The largest record, in words.
 pub const MAX_WORDS: usize = 16;
 
-/// So much below the largest that sums of many do not overflow.
+/// So far below the largest integer that sums of many do not overflow.
 const MAX_COUNT: u64 = 1 << 48;
 
-/// Combine or inverse: pointers to the older (or the whole), the younger (or the oldest), and
-/// the result.
+/// Combine or inverse: pointers to the earlier record (or the whole), the later (or the
+/// earliest), and the result.
 pub type Binary = unsafe extern "C" fn(*const u64, *const u64, *mut u64);
 /// Lift: a value, and a pointer to the result.
 pub type LiftI64 = unsafe extern "C" fn(i64, *mut u64);
@@ -52,7 +50,7 @@ pub enum NativeLower {
     F64(LowerF64),
 }
 
-/// Functions that may be called with records of so many words.
+/// Functions over records of a number of words.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
     /// The size of a record in words, from 1 to [`MAX_WORDS`].
@@ -69,10 +67,9 @@ impl Functions {
     /// If there are no words, or more than [`MAX_WORDS`].
     ///
     /// # Safety
-    /// Given pointers to `words` words each, aligned, of which the last is for writing and
-    /// may overlap no other, every function must be sound to
-    /// call in any thread, for as long as a copy of this lives: it reads and writes these
-    /// words only, does not unwind, and does not call back.
+    /// Every function must be sound to call in any thread while a copy of this lives, with
+    /// aligned pointers to `words` words each, the last of which is written and overlaps no
+    /// other: it accesses these words only, does not unwind, and does not call back.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         words: usize,
@@ -119,13 +116,13 @@ impl Functions {
         }
     }
 
-    /// Writes what one of the binary functions makes of two records.
+    /// Writes the result of a binary function of two records.
     #[inline]
     #[allow(unsafe_code)]
     fn apply(&self, function: Binary, a: &[u64], b: &[u64], out: &mut [u64]) {
         let words = self.words;
         let (a, b, out) = (&a[..words], &b[..words], &mut out[..words]);
-        // SAFETY: three records, of which the one that is written is lent alone.
+        // SAFETY: three records; the written one is borrowed exclusively.
         unsafe { function(a.as_ptr(), b.as_ptr(), out.as_mut_ptr()) }
     }
 
@@ -133,7 +130,7 @@ impl Functions {
         self.words <= SMALL_WORDS
     }
 
-    /// Two that are equal here do the same.
+    /// Functions with equal addresses are the same.
     fn identity(&self) -> [usize; 6] {
         let lift = match self.lift {
             Lift::Store => 0,
@@ -173,7 +170,7 @@ impl Hash for Functions {
     }
 }
 
-/// A record, and of how many values it is; nothing if of none.
+/// A record and the number of its values; empty if it has none.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedRecord<const N: usize> {
     count: u64,
@@ -191,8 +188,8 @@ impl<const N: usize> CountedRecord<N> {
     }
 }
 
-/// Equal if they hold as many values: the last bits of floats depend on grouping, and which
-/// words are floats is not known here.
+/// Equal if they have equal numbers of values: the last bits of floats depend on grouping,
+/// and this module does not know which words are floats.
 impl<const N: usize> PartialEq for CountedRecord<N> {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count
@@ -277,7 +274,7 @@ impl<const N: usize> Native<N> {
                     .collect(),
             ),
             NativeLower::Word(dtype) => Answer::of_bits(words[0], dtype),
-            // SAFETY: a record, of `N` words, which are enough: `new` has looked.
+            // SAFETY: a record of `N` words; `new` checked that they are enough.
             NativeLower::I64(lower) => Answer::I64(unsafe { lower(words.as_ptr()) }),
             // SAFETY: the same.
             NativeLower::F64(lower) => Answer::F64(unsafe { lower(words.as_ptr()) }),
@@ -317,7 +314,7 @@ impl<const N: usize> Monoid for Native<N> {
         a == b
     }
 
-    /// Goes to and fro between two records, so that none is made anew.
+    /// Alternates between two records, so that no new one is allocated.
     fn fold(&self, run: &[[u64; 1]]) -> CountedRecord<N> {
         let Some(([first], rest)) = run.split_first() else {
             return CountedRecord::NOTHING;

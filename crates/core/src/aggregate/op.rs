@@ -4,9 +4,9 @@
 /// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Rows, missing values or not.
+    /// The number of rows, with missing values.
     Rows,
-    /// Values that are not missing.
+    /// The number of values that are not missing.
     Count,
     /// Exact integer sum, 128 bits.
     SumI,
@@ -27,11 +27,12 @@ pub enum Op {
     Extreme {
         min: bool,
     },
-    /// The same, and how often it occurs.
+    /// The same, and its number of occurrences.
     ExtremeCount {
         min: bool,
     },
-    /// Word of the extreme of `by`, the value of `col` beside it, and whether there is one.
+    /// Word of the extreme of `by`, the value of `col` in its row, and whether there is
+    /// one.
     Arg {
         min: bool,
         by: usize,
@@ -41,7 +42,7 @@ pub enum Op {
     /// Exact integer product, which remembers that it overflowed.
     ProductI,
     ProductF,
-    /// Exact sum of squares of integers, which stays at the largest i128 from there on.
+    /// Exact sum of squares of integers, which saturates at the largest i128.
     SumSquaresI,
     SumSquaresF,
     /// Whether any value is true: 0 or 1.
@@ -72,7 +73,7 @@ pub enum Op {
         by_sum: usize,
         by_float: bool,
     },
-    /// How many there are, up to k, and the words of the k most extreme values, the most
+    /// The number of values, up to k, and the words of the k most extreme values, the most
     /// extreme first.
     Best {
         k: u32,
@@ -116,7 +117,7 @@ impl Op {
         )
     }
 
-    /// Whether its component absorbs values one by one: it reads no words but its own.
+    /// Whether its component absorbs values one by one: it reads only its own words.
     pub fn absorbs(self) -> bool {
         matches!(
             self,
@@ -135,7 +136,7 @@ impl Op {
         )
     }
 
-    /// Whether a combine gives one of its operands.
+    /// Whether a combine returns one of its operands.
     pub fn selective(self) -> bool {
         matches!(
             self,

@@ -45,13 +45,13 @@ pub struct RecordPlan {
     components: Vec<Component>,
     lowers: Vec<Lower>,
     words: usize,
-    /// If it is one of the common records.
+    /// The common record that it is, if any.
     common: Option<Common>,
     commutative: bool,
-    /// Whether every component takes a row in without the others.
+    /// Whether every component can absorb a row without the others.
     absorbs: bool,
-    /// Whether a count distinguishes sums of floats from no values: what has been
-    /// subtracted from does not show it.
+    /// Whether a count distinguishes sums of floats from no values, because a sum after
+    /// subtractions does not.
     counted: bool,
 }
 
@@ -74,7 +74,7 @@ impl RecordPlan {
         plan.obeys(Law::Selection).then_some(plan)
     }
 
-    /// Whether folding the same rows in whatever grouping gives the same words.
+    /// Whether folds of the same rows give equal words in any grouping.
     pub fn exact(&self) -> bool {
         self.components.iter().all(Component::exact)
     }
@@ -111,7 +111,7 @@ impl RecordPlan {
         self.words
     }
 
-    /// The offset of a component, which is added if no other aggregation brought it.
+    /// The offset of a component; adds it if no other aggregation has.
     fn component(&mut self, op: Op, col: usize, dtype: DType) -> usize {
         let known = self.components.iter().find(|c| c.op == op && c.col == col);
         if let Some(component) = known {
@@ -511,7 +511,7 @@ impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
         if missing {
             return Entry::Lifted(self.lift_with(|col| match &row[col] {
                 Cell::Null => None,
-                // Objects have no bits, but they count.
+                // Objects have no bits, but are counted.
                 cell => Some(cell.bits().unwrap_or(0)),
             }));
         }

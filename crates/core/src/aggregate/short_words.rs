@@ -1,12 +1,12 @@
-//! Words in place where they are few, and boxed where they are many: one type for records
-//! of all sizes, where speed does not pay for several.
+//! A few words in place, or many words boxed: one type for records of all sizes, for
+//! structures whose speed does not justify several.
 
 use super::record::Words;
 use crate::monoid::HandleSlot;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
-/// Up to `N` words in place, or more elsewhere. As words they are `N` at least: those
-/// that were not asked for are 0.
+/// Up to `N` words in place, or more in a box. Read as a slice it has at least `N` words;
+/// unused ones are 0.
 #[derive(Clone, Debug)]
 pub enum ShortWords<const N: usize> {
     Here([u64; N]),

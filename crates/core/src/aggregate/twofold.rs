@@ -14,8 +14,8 @@
 //! and no input is ever −0.0 (it is read as 0.0), so "nothing was added" needs no flag.
 //!
 //! A sum of finite values that leaves the floats on the way is kept [`Beyond`] them, and
-//! comes back if later values bring it back. Overflow shows in the error term, which is
-//! then no number: one look at it tells, and the rest is off the fast path.
+//! comes back if later values bring it back. Overflow makes the error term NaN or infinite:
+//! one check detects it, and the rest is off the fast path.
 
 use super::beyond::{Beyond, Wide};
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -107,7 +107,7 @@ impl Twofold {
         }
     }
 
-    /// The rest without `older`, which was combined into it; rounds once more.
+    /// The sum without `older`, which was combined into it; rounds once more.
     #[inline]
     #[must_use]
     pub fn without(self, older: Self) -> Self {
@@ -125,13 +125,13 @@ impl Twofold {
         Beyond::difference(self, older)
     }
 
-    /// Whether it is a number, be it [`Beyond`] the floats.
+    /// Whether it is a finite sum, possibly [`Beyond`] the floats.
     #[inline]
     pub fn is_finite(self) -> bool {
         (self.sum.is_finite() && self.error.is_finite()) || Beyond::is(self)
     }
 
-    /// Never −0.0, which stands for nothing.
+    /// Never −0.0, which is the identity.
     #[inline]
     #[must_use]
     pub fn of_some(self) -> Self {
@@ -141,9 +141,9 @@ impl Twofold {
         }
     }
 
-    /// The rounded sum; infinite, if it is beyond the floats. Once the sum is infinite or
-    /// NaN the error term means nothing; next to the largest float it may be infinite or
-    /// NaN alone.
+    /// The rounded sum; infinite if it exceeds the floats. If the sum is infinite or NaN,
+    /// the error term has no meaning; near the largest float only the error term may be
+    /// infinite or NaN.
     #[inline]
     pub fn value(self) -> f64 {
         let whole = self.sum + self.error;
@@ -166,7 +166,7 @@ impl Twofold {
         Wide::scaled(self)
     }
 
-    /// The mean of so many values, which may be a float where their sum is none.
+    /// The mean of `n` values, which may be a float although their sum exceeds the floats.
     #[inline]
     pub fn mean(self, count: f64) -> f64 {
         let whole = self.sum + self.error;

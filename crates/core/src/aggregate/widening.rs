@@ -1,15 +1,12 @@
-//! From int64 to float64: the entries of a window some columns of which change their type.
-//!
-//! A window without `dtype=` computes with int64 until the first float comes. Then a window
-//! over float64 takes over its entries: they are [`Erased`] of the monoid that held them,
-//! and read by the monoid that answers the same request over the new types
-//! ([`Aggregation::erase`], [`Aggregation::widen`]). What the structure had folded is
-//! folded anew, so that nothing is known of it here.
-//!
-//! Every value is an integer that float64 holds: the caller has seen to that. A partial of
-//! several of them (values of one time that were combined, or a row with missing values)
-//! may be none; sums keep their rest in a [`Twofold`], and a product that int64 cannot hold
-//! is refused.
+//! Converts the entries of a window when columns change from int64 to float64. A window
+//! without `dtype=` computes with int64 until the first float comes. Then a window over
+//! float64 takes over its entries: they are [`Erased`] of the monoid that held them, and
+//! read by the monoid that answers the same request over the new types
+//! ([`Aggregation::erase`], [`Aggregation::widen`]). The structure folds the entries anew,
+//! so this module needs no code for structures. Every value is an integer that float64
+//! holds; the caller checks that. A partial of several values (combined at one time, or of
+//! a row with missing values) may not be: sums keep their remainder in a [`Twofold`], and a
+//! product that int64 cannot hold is refused.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,24 +23,24 @@ use crate::monoid::{Entry, Monoid};
 /// Why entries cannot be converted.
 pub type Result<V> = std::result::Result<V, String>;
 
-/// Entries, in order, of a monoid that is not known here.
+/// Entries, in order, of an unknown monoid.
 pub enum Erased {
     Words(WordEntries),
-    /// Those of a monoid of the same type on both sides.
+    /// Entries of a monoid that has the same type on both sides.
     Typed(Box<dyn Any>),
-    /// Those of the parts of a window of several.
+    /// Entries of the parts of a window of several parts.
     Parts(Vec<Erased>),
 }
 
-/// Entries whose values are so many words each, and whose partials are words, too.
+/// Entries whose values and partials are words.
 #[derive(Default)]
 pub struct WordEntries {
     times: Vec<i64>,
-    /// Zeros, where an entry is lifted.
+    /// Zeros for lifted entries.
     values: Vec<u64>,
     width: usize,
     lifted: Vec<(usize, Box<[u64]>)>,
-    /// What the words of partials are, where they are those of a record.
+    /// The components of the words, if partials are records.
     plan: Option<Arc<RecordPlan>>,
 }
 
@@ -74,7 +71,7 @@ impl Erased {
         })
     }
 
-    /// Those of a type that is known here again.
+    /// The entries, if they are of type `T`.
     pub fn downcast<E: Any>(self) -> Result<E> {
         match self {
             Self::Typed(entries) => entries.downcast().map(|own| *own).map_err(|_| unlike()),
@@ -89,7 +86,7 @@ impl Erased {
         }
     }
 
-    /// The batch of entries that each make one of the new monoid.
+    /// The batch of converted entries of the new monoid.
     pub fn into_entries<M: Monoid>(
         self,
         value: impl Fn(&[u64]) -> Entry<M>,
@@ -129,7 +126,7 @@ pub fn bits(bits: u64) -> u64 {
     (bits as i64 as f64).to_bits()
 }
 
-/// A word of [`extreme_word`]; of none, the word of none.
+/// A word of [`extreme_word`]; the word of no value is kept.
 pub fn word(word: i64, min: bool) -> i64 {
     let value = extreme_value(word, DType::I64, min);
     extreme_word(bits(value), DType::F64, min)
@@ -145,8 +142,8 @@ pub fn twofold(value: i128) -> Twofold {
     }
 }
 
-/// The partial of a record of the same request over other types. `widened` says which
-/// columns were int64 and are float64 now.
+/// The partial of a record of the same request over other types. `widened` marks the
+/// columns that changed from int64 to float64.
 pub fn partial(
     old: &[u64],
     (from, to): (&[Component], &[Component]),
@@ -167,7 +164,7 @@ pub fn partial(
             out[new.at..new.at + words].copy_from_slice(&old[before..before + words]);
             continue;
         }
-        // Without a value it stays the identity; the others tell that themselves.
+        // Without a value it stays the identity; other components show that themselves.
         let count = component(&|op| op == Op::Count, new).map(|count| old[count]);
         if matches!(new.op, Op::Arg { .. }) || count != Ok(0) {
             convert(new, &old[before..], widened, out)?;
@@ -176,7 +173,7 @@ pub fn partial(
     Ok(())
 }
 
-/// Whether an operation over int64 is another one over float64.
+/// Whether an operation over int64 becomes a different one over float64.
 fn replaced_by(old: Op, new: Op) -> bool {
     match (old, new) {
         (Op::SumI, Op::SumF)
@@ -266,7 +263,7 @@ mod tests {
     type Small = Record<[u64; 1], [u64; 8]>;
     type Large = Record<[u64; 1], Box<[u64]>>;
 
-    /// The answers over what entries become, if they do.
+    /// The answers over converted entries, if they can be converted.
     fn answers(kind: Kind, rows: &[i64], combined: bool) -> Result<Vec<Answer<i64>>> {
         let agg = AggSpec {
             kind,

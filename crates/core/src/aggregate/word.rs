@@ -1,5 +1,5 @@
-//! The hottest aggregations, each with an instantiation of its own: the sum of integers,
-//! the sum of floats, and one maximum that serves min and max of both.
+//! The most frequent aggregations, each with its own instantiation: the sum of integers,
+//! the sum of floats, and one maximum for min and max of both.
 
 use super::column::{Column, Values, stage_raw, stage_rows};
 use super::component::get_i128;
@@ -26,7 +26,7 @@ impl SumI64 {
         (1 << COUNT_SHIFT) + i128::from(value)
     }
 
-    /// Sum and "was there any value".
+    /// The sum, and whether there is any value.
     #[inline]
     pub fn split(partial: i128) -> (i128, bool) {
         let sum = (partial << (128 - COUNT_SHIFT)) >> (128 - COUNT_SHIFT);

@@ -1,7 +1,6 @@
-//! Answers as of arrival: each query point sees only the rows that have arrived by then.
-//!
-//! Rows enter a window in their order of arrival, ties kept apart, and each queries its
-//! range of times. FiBA takes late rows: no row costs more than O(log n) combines.
+//! Answers as of arrival: each query point sees only rows that arrived no later. Rows enter
+//! a window in their order of arrival, ties kept apart, and each queries its range of
+//! times. FiBA takes late rows: no row costs more than O(log n) combines.
 
 use super::frame_bounds::clamp;
 use super::{Answers, Error, Group, Length, QueryPoints, Sink, Span, Step};
@@ -12,7 +11,7 @@ use crate::window::{Ties, Window};
 
 type ArrivalTree<A> = Fiba<A, 64, 32>;
 
-/// Answers all spans for a group whose rows are in order of arrival, as its `steps` say.
+/// Answers all spans for a group, whose `steps` are in order of arrival.
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],
@@ -34,8 +33,8 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// All spans of time share one tree, which keeps every row, since a row may be late by any
-/// distance.
+/// All spans of time share one tree, which keeps every row, because a row may be
+/// arbitrarily late.
 fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],

@@ -1,12 +1,10 @@
 //! Delta windows: back from a row to the first whose value lies too far below its own
 //! (Gedik: *Generic Windowing Support for Extensible Stream Processing Systems*, 2014).
 
-/// Where the window of each row begins, as a position. `values` lie by group and time and do
-/// not fall within a group; `begins` has the first position of each row's group. The position
-/// of a row whose value is below that of the row before is an error.
-///
-/// A window only moves forward, since a later row's value is no nearer to those before it.
-///
+/// The position at which the window of each row begins. `values` are in order of group and
+/// time and do not fall within a group; `begins` has the first position of each row's
+/// group. A value that falls gives an error with its position. Windows only move forward,
+/// because a later value is no nearer to earlier ones.
 /// # Panics
 /// If `begins` is shorter than `values`.
 pub fn delta_starts<T: PartialOrd + Copy>(

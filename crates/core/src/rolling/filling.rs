@@ -1,4 +1,4 @@
-//! Result columns that are filled by someone else than [`super::rolling`].
+//! Result columns that the caller fills instead of [`super::rolling`].
 
 use super::parallel::ThreadScope;
 use super::scatter::{AnswerPositions, Columns, into_marks};
@@ -23,11 +23,10 @@ impl Filling<'_, '_> {
     }
 }
 
-/// Result columns that `fill` fills, for so many spans and rows; what it does not put is
-/// missing, and so are integers that int64 cannot hold.
-///
-/// `ranks` says which of the rows that `fill` puts is each row of the columns: what is put one
-/// behind the other is written so.
+/// Result columns that `fill` fills, for a number of spans and rows. Answers that it does
+/// not put are missing, as are integers that int64 cannot hold. `ranks` maps each row of
+/// the columns to the row that `fill` puts, so that consecutive answers are written
+/// consecutively.
 pub fn fill_columns(
     aggs: &[AggSpec],
     dtypes: &[DType],

@@ -2,15 +2,15 @@
 
 use super::sort_layout::SortLayout;
 
-/// Where the window of a row begins, if a row of its group has a flag; otherwise with the
-/// first row of the group.
+/// The row with which a window begins if a row of its group has a flag; otherwise the
+/// window begins with the first row of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// With the last row with a flag.
+    /// The last row with a flag.
     Flag,
-    /// Behind the last row with a flag before it.
+    /// The row after the last earlier row with a flag.
     BehindEarlier,
-    /// Behind the last row with a flag, which it may be itself.
+    /// The row after the last row with a flag, which may be the row itself.
     Behind,
 }
 
@@ -23,8 +23,7 @@ impl SortLayout {
             .collect()
     }
 
-    /// Where the window of each position begins.
-    ///
+    /// The begin of the window of each position.
     /// # Panics
     /// If a row with a flag is not of this table.
     pub fn flag_starts(&self, flagged: impl Iterator<Item = usize>, since: Since) -> Vec<i64> {

@@ -1,11 +1,9 @@
-//! Which rows a row sees, by time or by number.
-//!
-//! Nothing here can overflow: distances between times are taken as unsigned 64-bit
-//! numbers, which every pair of int64 times has.
+//! The rows in the window of each row, by time or by number. No overflow is possible:
+//! distances between int64 times are unsigned 64-bit numbers.
 
 use super::simd::{SimdTask, dispatch_simd};
 
-/// Which ends belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
+/// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Right,
@@ -14,16 +12,16 @@ pub enum Closed {
     Neither,
 }
 
-/// Whether rows of equal time see one another.
+/// Which rows of equal time a window includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// All of them do (SQL RANGE).
+    /// All of them (SQL RANGE).
     Peers,
-    /// Each sees those before it in table order.
+    /// Only those up to the row in table order.
     Rows,
 }
 
-/// How far back a window reaches; both are positive.
+/// The length of a window; both are positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     Time(i64),
@@ -34,13 +32,13 @@ pub enum Length {
 pub struct Span {
     pub length: Length,
     pub closed: Closed,
-    /// How much earlier than its query point the window ends.
+    /// The distance from the end of the window to its query point.
     pub offset: i64,
 }
 
 impl Span {
     /// The window at `now` as an interval closed at both ends, empty if they cross; it
-    /// begins at `since`, if that is given. A number of rows reaches back for ever.
+    /// begins at `since`, if that is given. A window of rows has no lower bound of time.
     pub fn interval(self, now: i64, since: Option<i64>) -> (i128, i128) {
         let end = i128::from(now) - i128::from(self.offset);
         let start = match (since, self.length) {
@@ -70,7 +68,7 @@ const KEYS: usize = 16;
 /// Rows per test for peers.
 const STRETCH: usize = 32;
 
-/// The window of each row of a group in turn, as a range of positions that only moves
+/// The windows of the rows of a group in turn, as ranges of positions that only move
 /// forward.
 #[derive(Debug)]
 pub struct Pointers<'a> {
@@ -93,8 +91,8 @@ impl<'a> Pointers<'a> {
         }
     }
 
-    /// The ranges for the rows from `position` on, which follow those of the call before;
-    /// `base` is added to both ends.
+    /// The ranges of the rows from `position` on, which follow the rows of the previous
+    /// call; `base` is added to both ends.
     pub fn fill(&mut self, position: usize, base: usize, lo: &mut [usize], hi: &mut [usize]) {
         let Length::Time(length) = self.span.length else {
             return self.fill_one_by_one(position, base, lo, hi);
@@ -120,13 +118,13 @@ impl<'a> Pointers<'a> {
         (lo, hi): (&mut [usize], &mut [usize]),
     ) {
         let reach = length - i64::from(!self.span.closed.left());
-        // Times ascend: where the first does not leave int64, no other one does.
+        // Times ascend: if the first stays within int64, all others do.
         match self.times[position].checked_sub(reach) {
             Some(_) => self.fill_lo(position, base, lo, |now| now - reach),
             None => self.fill_lo(position, base, lo, |now| now.saturating_sub(reach)),
         }
-        // Last, as it goes backwards: times come from memory sooner where they are first
-        // read as they lie.
+        // Last, because it goes backwards: memory is read faster if times are first read
+        // forwards.
         self.fill_hi(position, base, hi);
     }
 
@@ -143,9 +141,8 @@ impl<'a> Pointers<'a> {
         }
     }
 
-    /// Row after row, each search would wait for the one before it. Those of a few rows
-    /// look at the same keys instead, in vector registers, and only the last of them is
-    /// waited for.
+    /// Row by row, each search would wait for the previous one. So a few rows are compared
+    /// with the same keys in vector registers, and only the last result is waited for.
     #[inline(always)]
     fn fill_lo(
         &mut self,
@@ -181,7 +178,7 @@ impl<'a> Pointers<'a> {
         }
     }
 
-    /// Rows whose windows begin far from one another, or at the end of the table.
+    /// For rows whose windows begin far apart, or at the end of the table.
     #[inline(never)]
     fn step(&mut self, least: &[i64; ROWS], base: usize, slots: &mut [usize; ROWS]) {
         for (slot, least) in slots.iter_mut().zip(least) {
@@ -202,7 +199,7 @@ impl<'a> Pointers<'a> {
             let last = now[count - 1];
             let mut end = base + self.end_of_peers(position + count, last);
             hi[count - 1] = end;
-            // Most stretches have no peers at all.
+            // Most blocks have no peers.
             for from in (0..count).step_by(STRETCH).rev() {
                 let now = &now[from..count.min(from + STRETCH + 1)];
                 let hi = &mut hi[from..from + now.len()];
@@ -216,7 +213,7 @@ impl<'a> Pointers<'a> {
                 }
             }
         } else if !right {
-            // Every peer's window ends before the first of them.
+            // The window of every peer ends before the first of them.
             if let Some(before) = position.checked_sub(1)
                 && self.times[before] == now[0]
             {
@@ -231,25 +228,25 @@ impl<'a> Pointers<'a> {
         self.hi = hi[count - 1] - base;
     }
 
-    /// The end of the rows of the time `last` that lie at `from` and behind.
+    /// The end of the rows of the time `last` from `from` on.
     #[inline(always)]
     fn end_of_peers(&self, from: usize, last: i64) -> usize {
         if self.hi > from {
-            // The rows before these have the same time, and looked so far already.
+            // Earlier rows have the same time, and their scan reached this far.
             return self.hi;
         }
         let peers = self.times[from..].iter().take_while(|time| **time == last);
         from + peers.count()
     }
 
-    /// The range for the row at `position`, which is that of the call before plus one.
+    /// The range of the row at `position`, which follows that of the previous call.
     #[inline(always)]
     pub fn at(&mut self, position: usize) -> (usize, usize) {
         match self.span.length {
             Length::Rows(count) => ((position + 1).saturating_sub(count), position + 1),
             Length::Time(length) => {
                 let now = self.times[position];
-                // The least time inside; `now` itself always is, so `lo` stops there.
+                // The least time in the window; `now` is always in it, so `lo` stops there.
                 let reach = length - i64::from(!self.span.closed.left());
                 self.lo = self.forward(self.lo, now.saturating_sub(reach));
                 self.move_hi(position, now);
@@ -258,8 +255,8 @@ impl<'a> Pointers<'a> {
         }
     }
 
-    /// Rows between two arrivals vary from one to the next, so a loop that looks at one
-    /// row at a time is mispredicted again and again; four at a time hardly ever.
+    /// The number of rows to skip varies, so a loop over single rows is often mispredicted;
+    /// a loop over four rows at a time rarely is.
     #[inline(always)]
     fn forward(&self, mut lo: usize, least: i64) -> usize {
         while let Some(four) = self.times[lo..].first_chunk::<4>() {
@@ -314,20 +311,20 @@ impl SimdTask for Fill<'_, '_> {
     }
 }
 
-/// How many of these times are before the least one inside.
+/// The number of these times before the least one in the window.
 #[inline(always)]
 fn outside<const N: usize>(times: &[i64; N], least: i64) -> usize {
     times.iter().map(|time| usize::from(*time < least)).sum()
 }
 
-/// Whether two neighbours are equal; without a branch per pair, for vector registers.
+/// Whether two neighbours are equal; without a branch per pair, so that it is vectorised.
 #[inline(always)]
 fn any_equal(times: &[i64]) -> bool {
     let pairs = times.iter().zip(&times[1..]);
     pairs.fold(false, |any, (a, b)| any | (a == b))
 }
 
-/// An interval in the range of times; `None` if no time lies in it.
+/// An interval clamped to int64; `None` if no time lies in it.
 pub fn clamp((lo, hi): (i128, i128)) -> Option<(i64, i64)> {
     let lo = i64::try_from(lo.max(i128::from(i64::MIN))).ok()?;
     let hi = i64::try_from(hi.min(i128::from(i64::MAX))).ok()?;
@@ -396,7 +393,7 @@ mod tests {
             (state >> 33) % below
         };
         for round in 0..300 {
-            // Steady, with peers, and with gaps that throw many rows out at once.
+            // Regular times, peers, and gaps that evict many rows at once.
             let gap = [1, 2, 1000][round % 3];
             let mut now = [0, i64::MIN, i64::MAX - 40_000_000][round / 3 % 3];
             let times: Vec<i64> = (0..1 + next(400))

@@ -1,7 +1,6 @@
-//! Windows that a table's times call for: hops on a grid, and sessions between gaps.
-//!
-//! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are their times, and
-//! `starts` is where the windows begin.
+//! The windows over a table: hops on a grid, and sessions between gaps. They are answered
+//! as [`QueryPoints`](super::QueryPoints): `ends` are their times, and `starts` is where
+//! the windows begin.
 
 use super::sort_layout::SortLayout;
 
@@ -12,7 +11,8 @@ pub struct Hop {
     pub length: i64,
     pub every: i64,
     pub offset: i64,
-    /// Whether windows without rows count that lie between a group's first and last ones.
+    /// Whether to include windows without rows between the first and the last one of a
+    /// group.
     pub empty: bool,
 }
 
@@ -28,18 +28,18 @@ pub struct WindowList {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A window that reaches past int64, because of this row.
+    /// A window of this row exceeds int64.
     Beyond { row: usize },
-    /// More windows than [`MAX_WINDOWS`], or than there is memory for.
+    /// More windows than [`MAX_WINDOWS`], or than fit into memory.
     TooMany { count: i128 },
 }
 
-/// The most windows of one call.
+/// The largest number of windows of one call.
 pub const MAX_WINDOWS: usize = i32::MAX as usize;
-/// Up to so many windows are made without being counted first.
+/// Up to this many windows are made without counting them first.
 const MAX_UNCOUNTED: i128 = 1 << 20;
 /// The least memory of a window: its start, end, group and row, the positions of its rows,
-/// and an answer. A test allocation of that size is made and not touched.
+/// and an answer. A test allocation of this size is made but not written.
 const MIN_WINDOW_BYTES: usize = 64;
 
 impl WindowList {
@@ -67,7 +67,7 @@ impl Hop {
         (i128::from(time) - i128::from(self.offset)).div_euclid(i128::from(self.every))
     }
 
-    /// How many windows there are at most, for rows in order.
+    /// An upper bound of the number of windows, for rows in order.
     fn at_most(&self, times: &[i64]) -> i128 {
         let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
             return 0;
@@ -80,7 +80,7 @@ impl Hop {
         }
     }
 
-    /// How many there are.
+    /// The number of windows.
     fn count(&self, times: &[i64]) -> i128 {
         if self.empty {
             let mut held = times
@@ -102,7 +102,7 @@ impl Hop {
         count
     }
 
-    /// The window, if int64 can hold it.
+    /// The window, if it fits int64.
     fn window(&self, index: i128) -> Option<(i64, i64)> {
         let start = self.start(index);
         let ends = [start, start + i128::from(self.length)].map(i64::try_from);
@@ -113,8 +113,7 @@ impl Hop {
     }
 }
 
-/// The windows `[start, end)` that hold a row, or lie between such windows if empty ones
-/// are wanted.
+/// The windows `[start, end)` that hold a row or, with `empty`, lie between such windows.
 pub fn hops(
     times: &[i64],
     groups: Option<&[u32]>,
@@ -130,7 +129,7 @@ pub fn hops(
         };
         let mut index = hop.first(first);
         let mut oldest = 0;
-        // The first of the empty windows that a later window may show to lie in between.
+        // The first of the empty windows that are included if a later window follows.
         let mut next_empty = None;
         loop {
             let start = hop.start(index);
@@ -162,7 +161,7 @@ pub fn hops(
     Ok(windows)
 }
 
-/// Refuses more windows than there can be, before any is made.
+/// Refuses too many windows before any is made.
 fn check_count(layout: &SortLayout, times: &[i64], hop: &Hop) -> Result<(), Refusal> {
     let groups = || layout.groups(times);
     if groups().map(|times| hop.at_most(times)).sum::<i128>() <= MAX_UNCOUNTED {
@@ -200,7 +199,7 @@ pub fn sessions(
     windows
 }
 
-/// The first row of each group; any, of one without rows.
+/// The first row of each group; arbitrary for a group without rows.
 fn first_rows(groups: Option<&[u32]>, layout: &SortLayout) -> Vec<usize> {
     let mut rows = vec![0; layout.permutation.starts.len() - 1];
     for (row, group) in groups.unwrap_or_default().iter().enumerate().rev() {

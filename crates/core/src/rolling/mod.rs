@@ -5,17 +5,16 @@
 //!
 //! - **numbers, whole table** ([`kernels`]): frequent aggregations over columns as they are.
 //! - **whole table** ([`two_stacks`]): two pointers that only move forward give each row its
-//!   window as a range of rows ([`frame_bounds`]), and a two-stacks fold answers it. Nothing
-//!   is subtracted, so any monoid will do. ≤ 3 combines per row and window, amortised.
+//!  window as a range of rows ([`frame_bounds`]), and a two-stacks fold answers it. No
+//! value is subtracted, so every monoid works. ≤ 3 combines per row and window, amortised.
 //! - **as of arrival** ([`as_of`]): rows enter a FiBA window in order of arrival and query
 //!   a range of times. O(log n) combines per row and window.
 //!
 //! Quantiles and other holistic aggregations have structures of their own ([`holistic`]).
 //!
-//! Answers land in [`Output`] columns in the order of the table.
-//!
-//! What leads from [`rolling`] and [`partials`] to the folds is inline where code is optimised: the crate that
-//! calls it compiles them, and shares FiBA over numbers with the windows that it makes.
+//! Answers are written to [`Output`] columns in the order of the table. The functions
+//! between [`rolling`] or [`partials`] and the folds are inlined in optimised builds: the
+//! calling crate compiles them, and shares FiBA over numbers with its windows.
 
 pub mod as_of;
 pub mod delta_windows;
@@ -71,15 +70,15 @@ pub struct Request<'a, T = i64> {
     pub ties: Ties,
     /// Order of arrival: each row sees only rows that arrived no later.
     pub arrival: Option<&'a [i64]>,
-    /// Query points, if answers are not wanted at each row.
+    /// Query points; `None` for an answer at each row.
     pub at: Option<QueryPoints<'a>>,
-    /// The first rows of the table, which lie in windows of later rows and are not answered
-    /// themselves. Their values in the results mean nothing.
+    /// The number of first rows that lie in windows of later rows and are not answered
+    /// themselves. Their values in the results have no meaning.
     pub history: usize,
-    /// Partials of rows folded before. No aggregation may be holistic then.
+    /// Partials of rows that were folded earlier. Then no aggregation may be holistic.
     pub lifted: Option<Lifted<'a>>,
-    /// Threads that may work, the caller's being one of them. Answers are the same to the
-    /// last bit, however many.
+    /// The number of threads, including the caller's. Answers are equal to the last bit for
+    /// any number.
     pub threads: usize,
     /// How integers that int64 cannot hold are answered.
     pub overflow: Overflow,
@@ -88,7 +87,7 @@ pub struct Request<'a, T = i64> {
 /// How an exact integer that int64 cannot hold is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// [`Error::Overflow`]: there are no answers at all.
+    /// [`Error::Overflow`]: the call fails.
     Fail,
     /// It is missing, and [`Output::I64`] lists it.
     Null,
@@ -119,7 +118,7 @@ impl<'a, T> Request<'a, T> {
         }
     }
 
-    /// How many answers there are per span and aggregation.
+    /// The number of answers per span and aggregation.
     pub fn answer_count(&self) -> usize {
         self.at
             .map_or(self.times, |query_points| query_points.times)
@@ -149,7 +148,7 @@ pub enum Error {
         row: usize,
         value: i128,
     },
-    /// The partial of a row is none of this aggregation.
+    /// The partial of a row is not one of this aggregation.
     Damaged { row: usize, why: String },
     /// The caller's `proceed` returned false.
     Interrupted,
@@ -159,7 +158,7 @@ pub enum Error {
     TooManyRows { rows: usize },
 }
 
-/// The most rows of a table: positions and counts are kept in 32 bits.
+/// The largest number of rows of a table: positions and counts have 32 bits.
 pub const MAX_ROWS: usize = u32::MAX as usize;
 
 /// Refuses more rows than a request takes.
@@ -184,11 +183,10 @@ pub fn rolling(
     rolling_with_layout(request, None, proceed)
 }
 
-/// The same of a table that has been put in order before, if it is `layout`; there is no
-/// order of arrival then.
-///
+/// Like [`rolling`], for a table that was already sorted to `layout`, without an order of
+/// arrival.
 /// # Panics
-/// Likewise; and if it was another table.
+/// Likewise, and if the layout is of another table.
 #[cfg_attr(not(debug_assertions), inline)]
 pub fn rolling_with_layout(
     request: Request<'_>,
@@ -196,7 +194,7 @@ pub fn rolling_with_layout(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
     request.check()?;
-    // Lifted rows and history go by their positions in the table.
+    // Lifted rows and history are identified by their positions in the table.
     let is_bound = request.lifted.is_some()
         || (request.history > 0 && !rows_are_sorted(request.groups, request.times));
     if is_bound {
@@ -226,7 +224,7 @@ pub enum KernelKind {
     Places,
     /// The same per register of a sketch (sliding HyperLogLog).
     Registers,
-    /// Combines of the aggregation's monoid.
+    /// The combines of the aggregation's monoid.
     Combines,
 }
 
@@ -250,7 +248,7 @@ fn rolling_sorted(
     chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    // Kernels look at the ends of windows, and a table without rows has none.
+    // Kernels read the ends of windows, and a table without rows has none.
     let raw = request.arrival.is_none() && request.lifted.is_none();
     let whole = raw && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
@@ -269,7 +267,7 @@ fn rolling_sorted(
         combine(request, sorted, others, None, chunks, proceed)?;
     }
     for one in fast {
-        // By itself: which components it shares must not depend on other groups either.
+        // Alone: the components that it shares must not depend on other groups either.
         if let Some(groups) = kernels::beyond(&one.1, request.columns, sorted) {
             combine(request, sorted, vec![one], Some(&groups), chunks, proceed)?;
         }
@@ -277,8 +275,8 @@ fn rolling_sorted(
     Ok(())
 }
 
-/// Answers some aggregations by the combines of their monoids; if `only` some groups are
-/// to be answered, again.
+/// Answers some aggregations by the combines of their monoids; with `only`, some groups are
+/// answered again.
 #[cfg_attr(not(debug_assertions), inline)]
 fn combine(
     request: &Request<'_>,
@@ -328,12 +326,12 @@ impl Visitor<i64> for Run<'_, '_, '_> {
     }
 }
 
-/// A fold that the caller brings, see [`slides`].
+/// A fold of the caller, see [`slides`].
 pub trait Slides {
-    /// Windows from here on lie over other rows than those before.
+    /// The following windows are over other rows than the earlier ones.
     fn begin(&mut self);
-    /// The window of one answer: `rows[lo..hi]`. Neither end lies before that of an
-    /// earlier window since [`Slides::begin`], and the rows are always the same.
+    /// The window of one answer: `rows[lo..hi]`. The ends do not move backwards, and the
+    /// rows are the same, since [`Slides::begin`].
     fn slide(
         &mut self,
         span: usize,
@@ -374,7 +372,7 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
 }
 
 /// Rolling terms of one user-defined aggregation over the first column. `sink` gets each
-/// answer and computes it before the next one comes.
+/// answer and computes it before the next one.
 pub fn rolling_udaf<T: Element>(
     request: &Request<'_, T>,
     commutative: bool,
@@ -439,7 +437,7 @@ fn run<T: Element, A: Aggregation<T>>(
     Ok(())
 }
 
-/// The rows of one group, in the order in which they are taken.
+/// The rows of one group, in the order of processing.
 struct Group<'a, A: Monoid> {
     aggregation: &'a A,
     /// Row numbers in the table.

@@ -1,4 +1,4 @@
-//! The order in which rows are taken: by group, then by key, then as in the table.
+//! The order in which rows are processed: by group, then by key, then as in the table.
 
 /// A permutation of the rows, cut into groups.
 #[derive(Clone, Debug)]
@@ -9,8 +9,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Sorts stably; a group that is in order already costs one look at each row.
-    ///
+    /// Sorts stably; a group that is already in order costs one pass.
     /// # Panics
     /// If a group code is not in `0..count`.
     pub fn new(groups: Option<&[u32]>, keys: &[i64], count: usize) -> Self {
@@ -71,8 +70,8 @@ impl Order {
 }
 
 /// Sorts rows by key, then as they were. Keys are sorted together with their rows: looking
-/// each one up takes six times as long where rows are shuffled (1,086 against 170 ms for 2
-/// M rows).
+/// up each key takes six times as long if rows are shuffled (1,086 against 170 ms for 2 M
+/// rows).
 fn sort(rows: &mut [usize], keys: &[i64], pairs: &mut Vec<(i64, usize)>) {
     if !rows.is_sorted() {
         rows.sort_by_key(|row| keys[*row]);

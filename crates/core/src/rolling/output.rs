@@ -21,13 +21,13 @@ pub enum Output {
         values: Vec<f64>,
         valid: Bitmap,
     },
-    /// Lists are never missing. `ranges[i]` says where those of row i lie in `values`.
+    /// Lists are never missing. `ranges[i]` is the range of row i in `values`.
     List {
         ranges: Vec<(usize, usize)>,
         values: Vec<u64>,
         dtype: DType,
     },
-    /// The bytes of sketches and records, likewise; there are none over nothing.
+    /// The bytes of sketches and records, likewise; no bytes for an empty window.
     Bytes {
         ranges: Vec<(usize, usize)>,
         values: Vec<u8>,
@@ -44,7 +44,7 @@ pub(super) enum Blank {
 }
 
 impl Blank {
-    /// A column of so many rows, of the type in which `agg` answers.
+    /// A column of `count` rows, of the type of the answers of `agg`.
     pub fn new(agg: &AggSpec, dtypes: &[DType], rows: usize) -> Self {
         let of = agg.of.map_or(DType::I64, |of| dtypes[of]);
         match agg.answer_type(of) {
@@ -95,7 +95,7 @@ fn lend<'a, V>(
     })
 }
 
-/// Several values per row: `ranges[i]` says where those of row i lie.
+/// Several values per row: `ranges[i]` is the range of row i.
 #[derive(Debug)]
 pub(super) struct ListValues<V> {
     pub ranges: Vec<(usize, usize)>,
@@ -124,7 +124,7 @@ pub(super) enum OutputChunk<'a> {
     I64 {
         values: &'a mut [i64],
         valid: Bitmap,
-        /// Rows, in any order, whose integer does not fit, and the integer.
+        /// Rows whose integer does not fit, in any order, with the integer.
         beyond: Vec<(usize, i128)>,
     },
     F64 {

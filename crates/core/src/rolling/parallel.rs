@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::Error;
 
-/// Time between two calls of `proceed` while other threads work.
+/// The time between two calls of `proceed` while other threads work.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The fewest rows for which a thread is started.
+/// The least number of rows for which a thread is started.
 pub const MIN_ROWS_PER_THREAD: usize = 1 << 14;
 
-/// The threads that may work on a request: the caller's and others beside it.
+/// The threads of a request: the caller's and helpers.
 pub struct ThreadScope<'a> {
     pub threads: usize,
     /// Whether to go on. Only the caller's thread calls it.
@@ -21,8 +21,8 @@ pub struct ThreadScope<'a> {
 }
 
 impl ThreadScope<'_> {
-    /// Does all jobs, and gives their results in order. Of several errors the one of the
-    /// first job is given, whichever came first.
+    /// Runs all jobs and returns their results in order. If several fail, returns the error
+    /// of the first job in order.
     pub fn each<J: Send, R: Send>(
         &mut self,
         jobs: Vec<J>,
@@ -54,7 +54,7 @@ fn each<J: Send, R: Send>(
 type Helper<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 
 /// [`each`], where `spawn` starts threads and returns whether it could. If the system gives
-/// no more threads, those that run do all the work, the caller's at the least.
+/// no more threads, the running ones do all the work, at least the caller's.
 fn each_with<J: Send, R: Send>(
     threads: usize,
     jobs: Vec<J>,
@@ -78,7 +78,7 @@ fn each_with<J: Send, R: Send>(
         let caller = thread::current();
         for _ in 0..helpers {
             let (queue, work, working, caller) = (&queue, &work, &working, caller.clone());
-            // Counted, and if it does not start dropped, which counts it off again.
+            // Counted; dropped if the thread does not start, which decrements the count.
             working.fetch_add(1, Ordering::Relaxed);
             let done = Done { working, caller };
             let helper = move || {
@@ -99,7 +99,7 @@ fn each_with<J: Send, R: Send>(
         return Err(Error::Interrupted);
     }
     let results = queue.results.into_inner().expect("no job panicked");
-    // Jobs are taken in order: before the first that failed, all have been done.
+    // Jobs are taken in order: all before the first failed one are done.
     results
         .into_iter()
         .map(|result| result.expect("done"))

@@ -1,8 +1,9 @@
 //! Partials as bytes: rows that were folded before take part in a later request.
 //!
-//! A stream's state has pages that no window cuts. These need not be read: one row per key
-//! with their partial stands for them. [`partials`] folds rows into such bytes. [`Lifted`]
-//! brings them to a request with the same aggregations over columns of the same types.
+//! A stream's state has pages that lie entirely in a window. They need not be read: one row
+//! per key with their partial replaces them. [`partials`] folds rows into such bytes;
+//! [`Lifted`] passes them to a request with the same aggregations over columns of the same
+//! types.
 
 use super::query_points::Ranges;
 use super::sorted_view::Sorted;
@@ -19,7 +20,7 @@ pub struct Lifted<'a> {
     /// The partial of row i is `bytes[offsets[i]..offsets[i + 1]]`.
     pub offsets: &'a [i64],
     pub bytes: &'a [u8],
-    /// Which rows have one; all, if `None`.
+    /// The rows that have a partial; all, if `None`.
     pub validity: Option<Validity<'a>>,
 }
 
@@ -32,7 +33,7 @@ impl Lifted<'_> {
         Some(self.bytes.get(at(row)..at(row + 1)).unwrap_or_default())
     }
 
-    /// The entry of a row; `None` if its values make it.
+    /// The entry of a row; `None` if it has no partial.
     pub(super) fn entry<T, A: Aggregation<T>>(
         &self,
         aggregation: &A,
@@ -46,7 +47,7 @@ impl Lifted<'_> {
             .read_partial(&mut input)
             .and_then(|partial| input.end().map(|()| partial))
             .map_err(|error| Error::Damaged { row, why: error.0 })?;
-        // A raw value takes less than a partial, where one expresses it.
+        // A raw value takes less memory than a partial, if it can express it.
         Ok(Some(match aggregation.unlift(partial) {
             Ok(value) => Entry::Raw(value),
             Err(partial) => Entry::Lifted(partial),
@@ -65,8 +66,8 @@ pub struct Partials {
 /// The folds over the windows of a request's query points, by its first span.
 ///
 /// # Panics
-/// Like [`rolling`](super::rolling); and if there are no query points, or if an aggregation has
-/// no partials, being holistic.
+/// Like [`rolling`](super::rolling); and if there are no query points, or if an aggregation
+/// is holistic and so has no partials.
 #[cfg_attr(not(debug_assertions), inline)]
 pub fn partials(request: Request<'_>) -> Result<Partials, Error> {
     request.check()?;

@@ -1,9 +1,8 @@
-//! A table put in order, cut into parts, and its answers brought back.
-//!
-//! Rows and query points are sorted by group and time ([`Permutation`]). A part is some
-//! groups, or all of them for one span: a request of its own over slices of the columns.
-//! What a part answers depends on its groups alone, so that parts may be answered on
-//! several threads and the answers are the same as in one piece.
+//! Sorts a table, cuts it into parts, and restores the order of the answers. Rows and query
+//! points are sorted by group and time ([`Permutation`]). A part is some groups, or all of
+//! them for one span: a request of its own over slices of the columns. The answers of a
+//! part depend on its groups alone, so that several threads may answer parts with the same
+//! results.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -50,9 +49,9 @@ impl<'a> Table<'a> {
             threads: request.threads,
             proceed,
         };
-        // As of arrival, rows count in the order of the table where that does not decide.
+        // As of arrival, rows of equal arrival are in table order.
         let by_time = request.arrival.is_none();
-        // Query points may be of groups without rows, which the layout does not have.
+        // Query points may have groups without rows, which the layout lacks.
         let layout = layout.filter(|layout| layout.permutation.starts.len() > count);
         let (rows, times) = match layout {
             Some(layout) => (
@@ -207,7 +206,7 @@ impl<'a> Table<'a> {
                 row: self.permutation().row(first + row),
                 value,
             },
-            // Tables with lifted rows, which may be damaged, are not cut.
+            // Tables with lifted rows are not cut, because these may be damaged.
             other => other,
         })
     }

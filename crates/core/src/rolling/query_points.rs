@@ -1,24 +1,23 @@
-//! Query points: windows that do not end at each row, but earlier by an offset, at the times
-//! of another table, or at the ends of hops and sessions.
-//!
-//! In order of group and time, both ends of these windows only move forward, too. So they
-//! become [`Ranges`] of positions, which the same folds answer as the rows' own windows.
+//! Query points: windows that end at other times than the rows, such as earlier by an
+//! offset, at the rows of another table, or at the ends of hops and sessions. In order of
+//! group and time, both ends of these windows only move forward, too. So they become
+//! [`Ranges`] of positions, which the folds of ordinary windows answer.
 
 use super::Request;
 use super::frame_bounds::{Length, Span};
 use super::order::Order;
 use super::sorted_view::Sorted;
 
-/// Where to answer. All slices are as long as `times`.
+/// The query points of a request. All slices are as long as `times`.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryPoints<'a> {
-    /// Where windows end.
+    /// The ends of the windows.
     pub times: &'a [i64],
-    /// Where they begin, instead of a span's length before their end.
+    /// Their starts; `None` for the end less the length of a span.
     pub since: Option<&'a [i64]>,
-    /// Codes of groups, the same as those of the rows; there if those are.
+    /// Codes of groups, as in the rows; present if the rows have groups.
     pub groups: Option<&'a [u32]>,
-    /// Rows that arrived by then count; given if the rows have an order of arrival.
+    /// Only rows that arrived no later count; present if the rows have an order of arrival.
     pub arrival: Option<&'a [i64]>,
 }
 
@@ -33,7 +32,7 @@ impl<'a> QueryPoints<'a> {
         }
     }
 
-    /// Whether these are the rows of a request, in the same memory.
+    /// Whether these are the rows of a request themselves.
     pub(super) fn are_rows<T>(&self, request: &Request<'_, T>) -> bool {
         let groups = match (self.groups, request.groups) {
             (Some(own), Some(theirs)) => std::ptr::eq(own, theirs),
@@ -61,14 +60,14 @@ pub(super) struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    /// The windows of a span; `None` if they are the rows' own, which need none.
+    /// The windows of a span; `None` for the ordinary windows of the rows.
     pub fn new<T>(request: &Request<'_, T>, sorted: &'a Sorted<'_>, span: Span) -> Option<Self> {
         let query_points = match request.at {
             Some(query_points) => query_points,
             None if span.offset == 0 => return None,
             None => QueryPoints::of_rows(request),
         };
-        // The ends of the rows' own windows, moved, are in the order of the rows.
+        // Shifted ends of ordinary windows are in the order of the rows.
         let points = sorted.points.as_deref().unwrap_or(sorted);
         let mut ranges = Self {
             lo: Vec::with_capacity(query_points.times.len()),
@@ -110,7 +109,7 @@ impl<'a> Ranges<'a> {
         (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at])))
     }
 
-    /// The windows of each group that has some, with a position before all of them. `only`
+    /// The windows of each group with windows, and a position before all of them. `only`
     /// selects groups.
     pub fn groups(
         &self,
@@ -133,7 +132,7 @@ pub(super) enum Step {
 }
 
 /// Rows and query points in order of arrival. A query point sees the rows that arrived no
-/// later. Where rows are the query points, rows of equal arrival see one another.
+/// later. If rows are the query points, rows of equal arrival see one another.
 pub(super) struct Steps<'a> {
     rows: Order,
     query_points: Option<(Order, QueryPoints<'a>)>,

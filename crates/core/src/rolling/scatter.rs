@@ -1,4 +1,4 @@
-//! From the answers of parts of a table to columns in the order of the table.
+//! Moves the answers of parts of a table to columns in the order of the table.
 
 use std::vec::IntoIter;
 
@@ -8,7 +8,7 @@ use super::{Error, Request, dtypes};
 use crate::aggregate::{AggSpec, DType};
 use crate::memory::zeroed;
 
-/// Result columns by span and aggregation, in the order in which they are answered.
+/// Result columns by span and aggregation, in the order of processing.
 #[derive(Debug)]
 pub struct Columns(Vec<Vec<Blank>>);
 
@@ -175,7 +175,7 @@ impl<'a> AnswerPositions<'a> {
         Ok(column)
     }
 
-    /// From rows of each chunk, in any order, to rows of the table, in order.
+    /// Maps rows of each chunk, in any order, to rows of the table, in order.
     fn beyond(&self, chunks: Vec<Vec<(usize, i128)>>) -> Vec<(usize, i128)> {
         let all = chunks.into_iter().zip(&self.bases);
         let positions = all.flat_map(|(chunk, base)| {

@@ -1,4 +1,4 @@
-//! The same code for wider vector registers, where the processor has them.
+//! Compiles code also for wider vector registers, and uses it if the processor has them.
 
 /// A computation that is compiled twice. [`SimdTask::run`] and its inner loops must be
 /// inlined.
@@ -7,13 +7,13 @@ pub trait SimdTask {
     fn run(self) -> Self::Out;
 }
 
-/// Runs a task with AVX2 where the processor has it; the program itself is built for
+/// Runs a task with AVX2 if the processor has it; the program itself is built for
 /// processors without. With AVX2 and fewer passes over the windows of a block, deviations
-/// went from 59 to 70 M rows/s (`cargo bench --bench rolling`).
+/// rose from 59 to 70 M rows/s (`cargo bench --bench rolling`).
 pub fn dispatch_simd<T: SimdTask>(task: T) -> T::Out {
     #[cfg(target_arch = "x86_64")]
     if is_wide() {
-        // SAFETY: the processor has all that the function was compiled for.
+        // SAFETY: the processor has the features that the function is compiled for.
         #[allow(unsafe_code)]
         return unsafe { with_avx2(task) };
     }
@@ -35,7 +35,7 @@ fn with_avx2<T: SimdTask>(task: T) -> T::Out {
     task.run()
 }
 
-/// Whether values ascend. Some thousand are looked at without a branch for each.
+/// Whether values ascend. Some thousand are compared without a branch per value.
 pub fn is_sorted<T: PartialOrd>(values: &[T]) -> bool {
     const STRETCH: usize = 1024;
     let mut starts = (0..values.len()).step_by(STRETCH);

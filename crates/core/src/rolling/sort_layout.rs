@@ -1,8 +1,8 @@
 //! The order of a table's rows by group and time.
 //!
-//! A counting sort by group, of which only the positions are kept; then a sort by time of
-//! the groups that do not ascend. Threads share stretches of rows or groups. The result does
-//! not depend on their number.
+//! A counting sort by group, which keeps only positions; then a sort by time of the groups
+//! that do not ascend. Threads share blocks of rows or groups. The result does not depend
+//! on their number.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,8 @@ use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::{SharedColumn, Word, zeroed};
 
-/// Shares of groups per thread: the last share to end leaves little time for waiting.
+/// The number of shares of groups per thread: with several, threads wait little for the
+/// last share.
 const SHARES: usize = 4;
 
 /// Whether rows are sorted by group, and by time within each.
@@ -54,7 +55,7 @@ impl SortLayout {
         Ok(Self { permutation, times })
     }
 
-    /// The times by position, of those it was made of.
+    /// The given times by position.
     pub(super) fn times<'a>(&'a self, given: &'a [i64]) -> &'a [i64] {
         self.times.as_deref().unwrap_or(given)
     }
@@ -129,7 +130,8 @@ impl Permutation {
             }
             Ok(counts)
         };
-        // How many rows of each group a stretch holds, then where the next of them goes.
+        // The number of rows of each group in a block, then the position of the next of
+        // them.
         let mut next = scope.each(groups.chunks(stretch).collect(), count_each)?;
         let mut starts = vec![0; count + 1];
         let mut rows = 0;
@@ -172,7 +174,7 @@ impl Permutation {
         Ok(found.into_iter().all(|ascends| ascends))
     }
 
-    /// Sorts each group by time, rows of equal time staying as they are.
+    /// Sorts each group by time, stably.
     fn sort(&mut self, times: &mut [i64], scope: &mut ThreadScope<'_>) -> Result<(), Error> {
         let mut moved = zeroed(times.len());
         let (mut later, mut unmoved) = (times, &mut moved[..]);
@@ -221,7 +223,7 @@ impl Permutation {
         })
     }
 
-    /// The row at a position: a search, for messages.
+    /// The row at a position, by a search; for messages.
     pub fn row(&self, position: usize) -> usize {
         let Some(ranks) = &self.ranks else {
             return position;
@@ -338,14 +340,15 @@ pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec
     cuts.windows(2).map(|ends| ends[0]..ends[1]).collect()
 }
 
-/// Ranks of a stretch, its groups, and where the next row of each group goes.
+/// The ranks of a block, its groups, and the position of the next row of each group.
 type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
 
 /// The starts of some groups, their times, and the new position of each of these rows.
 type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);
 
-/// Sorts the times of a group that starts at `first`, and writes down where each row moves.
-/// Times are sorted together with their positions, as in [`Order`](super::order::Order).
+/// Sorts the times of a group that starts at `first`, and stores the new position of each
+/// row. Times are sorted together with their positions, as in
+/// [`Order`](super::order::Order).
 fn sort_group(first: usize, times: &mut [i64], moved: &mut [u32], pairs: &mut Vec<(i64, u32)>) {
     if is_sorted(times) {
         for (place, to) in moved.iter_mut().enumerate() {
@@ -371,7 +374,7 @@ mod tests {
         use super::super::MAX_ROWS;
         assert_eq!(check_rows(0), Ok(()));
         assert_eq!(check_rows(MAX_ROWS), Ok(()));
-        // The last place, and the count of all, still fit.
+        // The last position and the total count still fit.
         assert_eq!(u32::try_from(MAX_ROWS), Ok(u32::MAX));
         let rows = MAX_ROWS + 1;
         assert_eq!(check_rows(rows), Err(Error::TooManyRows { rows }));
@@ -408,7 +411,7 @@ mod tests {
             shares,
             (0..8).map(|at| at * 5..at * 5 + 5).collect::<Vec<_>>()
         );
-        // A large group leaves nothing to the shares that it fills.
+        // The shares that a large group fills are empty.
         let uneven = [
             90 * MIN_ROWS_PER_THREAD,
             1,

@@ -15,13 +15,13 @@ pub struct Sorted<'a> {
     /// Where each group starts, and the end of the last.
     pub starts: Vec<usize>,
     pub times: Cow<'a, [i64]>,
-    /// The query points of the request, if it has some, by the same groups.
+    /// The query points of the request, if any, by the same groups.
     pub points: Option<Box<Self>>,
 }
 
 impl<'a> Sorted<'a> {
-    /// The rows of a request, and its query points. Where there is an order of arrival, rows
-    /// of a group stay as in the table.
+    /// The rows of a request, and its query points. With an order of arrival, rows of a
+    /// group stay as in the table.
     pub fn of<T>(request: &Request<'a, T>) -> Self {
         let count = request.group_count();
         let make = match request.arrival {
@@ -35,7 +35,7 @@ impl<'a> Sorted<'a> {
         }
     }
 
-    /// Rows that lie in order already.
+    /// Rows that are already in order.
     pub fn in_order(starts: Vec<usize>, times: &'a [i64], points: Option<Self>) -> Self {
         Self {
             rows: None,
@@ -120,7 +120,7 @@ pub enum Numbers<'a> {
     F64(Cow<'a, [f64]>),
 }
 
-/// A column whose position `i` is the `i`th row taken.
+/// A column whose position `i` is the `i`th row of the order.
 #[derive(Debug)]
 pub struct Dense<'a> {
     pub numbers: Numbers<'a>,
@@ -136,7 +136,7 @@ impl Dense<'_> {
         }
     }
 
-    /// The bits of the values that are there, one after the other.
+    /// The bits of the present values, one after the other.
     pub fn each_present(&self, take: impl FnMut(u64)) {
         let there = |at: usize| {
             let presence = self.presence.as_ref();
@@ -154,7 +154,7 @@ impl Dense<'_> {
 #[derive(Debug)]
 pub struct Presence {
     pub present: Vec<bool>,
-    /// The number of present values before each position, and of all. 32 bits hold
+    /// The number of present values before each position, and in total. 32 bits hold
     /// [`MAX_ROWS`](super::MAX_ROWS).
     counts: Vec<u32>,
 }
@@ -171,7 +171,7 @@ impl Presence {
         Self { present, counts }
     }
 
-    /// How many are there before each of some positions.
+    /// The number of present values before each of some positions.
     pub fn before(&self, positions: &[usize], counts: &mut Vec<usize>) {
         counts.clear();
         counts.extend(positions.iter().map(|at| self.counts[*at] as usize));

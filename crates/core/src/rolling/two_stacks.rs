@@ -1,8 +1,7 @@
 //! The whole-table fold: two stacks over a sorted group.
 //!
-//! The window `[lo, hi)` is split at `mid`. In front of it every suffix up to `mid` is
-//! kept folded; behind it there is one running fold:
-//!
+//! The window `[lo, hi)` is split at `mid`. Before `mid` the fold of every suffix is kept;
+//! after it there is one running fold:
 //! ```text
 //!     lo           mid          hi
 //!      | suffixes   | back       |      answer = suffixes[lo] ⊗ back
@@ -32,7 +31,7 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     let mut known = None;
     for (position, &row) in group.rows.iter().enumerate() {
         let (lo, hi) = pointers.at(position);
-        // Peers share one window: it is folded and lowered once.
+        // Peers share one window, which is folded and lowered once.
         if known != Some((lo, hi)) {
             answers.lower(group.aggregation, &fold.slide(lo, hi));
             known = Some((lo, hi));
@@ -42,8 +41,8 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// Answers windows over a whole table that are given as ranges. Each group begins anew, so
-/// that its answers do not depend on the groups before it. `only` selects groups.
+/// Answers windows over a whole table, given as ranges. Each group begins anew, so that its
+/// answers do not depend on earlier groups. `only` selects groups.
 pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     table: &Group<'_, A>,
     index: usize,
@@ -60,8 +59,8 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// Two stacks keep a partial per row of the window; where partials are wide, a tree keeps
-/// one per leaf, for a few combines more.
+/// Two stacks keep a partial per row of the window; for wide partials a tree is used, which
+/// keeps one per leaf and takes a few more combines.
 pub(super) enum Fold<'a, M: Monoid> {
     Stacks(TwoStacks<'a, M>),
     FibaFold(FibaFold<'a, M>),
@@ -90,7 +89,7 @@ impl<'a, M: Monoid> Fold<'a, M> {
     }
 }
 
-/// The fold over a range whose ends only move forward, its entries in a tree by place.
+/// The fold over a range whose ends only move forward; entries are in a tree by position.
 pub(super) struct FibaFold<'a, M: Monoid> {
     entries: &'a [Entry<M>],
     window: Fiba<M, 64, 32>,

@@ -1,4 +1,4 @@
-//! Records beside the components that make them.
+//! Records compared with their components.
 
 use super::*;
 

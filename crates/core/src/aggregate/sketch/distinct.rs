@@ -1,5 +1,4 @@
-//! How many different values: the registers of HyperLogLog++.
-//!
+//! Approximate distinct counts: the registers of HyperLogLog++.
 //! | card   |                                                                        |
 //! |--------|------------------------------------------------------------------------|
 //! | papers | Flajolet et al. 2007 (registers); Heule, Nunkesser, Hall 2013, §5      |
@@ -15,10 +14,10 @@
 //!
 //! Deviations: instead of bias tables and a switch to linear counting, one closed formula
 //! for all counts (Ertl); instead of the sparse form of Heule et al., the hashes
-//! themselves, which are exact ([`super::Sketch::Few`]). Own code, because the
-//! estimates of the `datasketches` crate depend on the order in which its registers were
-//! filled (its HIP estimator), and its merge rebuilds cached sums of floats: windows want
-//! one answer, whatever the grouping, and merge all the time.
+//! themselves, which are exact ([`super::Sketch::Few`]). Own code, because the estimates of
+//! the `datasketches` crate depend on the order in which its registers were filled (its HIP
+//! estimator), and its merge rebuilds cached sums of floats: windows merge often and need
+//! answers that do not depend on grouping.
 
 use crate::snapshot::{Reader, Result, Writer, damaged};
 
@@ -50,7 +49,7 @@ impl Registers {
         }
     }
 
-    /// How many different hashes there were, about.
+    /// The estimated number of different hashes.
     pub fn estimate(&self) -> f64 {
         let mut counts = [0; 66];
         for register in &self.0 {
@@ -93,7 +92,7 @@ pub fn estimate(counts: &[u32; 66], p: u32) -> f64 {
     m * m / (2.0 * std::f64::consts::LN_2 * z)
 }
 
-/// Σ of x^(2^k) 2^(k−1), with x itself before: how empty registers count (Ertl, eq. 16).
+/// x + Σ of x^(2^k) 2^(k−1): the contribution of empty registers (Ertl, eq. 16).
 fn sigma(mut x: f64) -> f64 {
     if x == 1.0 {
         return f64::INFINITY;
@@ -110,7 +109,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// How registers at the last position count (Ertl, eq. 22).
+/// The contribution of registers at the last position (Ertl, eq. 22).
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;

@@ -1,5 +1,4 @@
-//! The values that come most often: Space Saving, with merges.
-//!
+//! The most frequent values: Space Saving, with merges.
 //! | card   |                                                                        |
 //! |--------|------------------------------------------------------------------------|
 //! | papers | Metwally, Agrawal, El Abbadi 2005, §3; Agarwal et al. 2012, §3 (merge) |
@@ -8,19 +7,16 @@
 //! | error  | counts are too large by n/(m+1) at most, and each says by how much     |
 //! | costs  | absorb and merge O(m)                                                  |
 //!
-//! Each value that is kept has a count and a bound of that count's error. A
-//! value that is not kept may have come up to *floor* times, so it starts with that.
-//!
-//! Invariants:
-//!
+//! Each kept value has a count and a bound on the error of the count. A value that is not
+//! kept may have occurred up to *floor* times, so it starts with that count. Invariants:
 //! 1. At most m counters, by rising hash.
-//! 2. A value came at least count − error times and at most count times; one without a
-//!    counter at most floor times.
+//! 2. A value occurred at least count − error times and at most count times; one without a
+//! counter at most floor times.
 //! 3. Σ (count − floor) + (m + 1) floor ≤ n: dropping raises the floor by the excess d of
 //!    the largest that is dropped, which m + 1 counters had. So floor ≤ n/(m+1).
 //!
-//! Deviation: values are distinguished by 64-bit hashes, and any one stands for all of its
-//! hash.
+//! Deviation: values are distinguished by 64-bit hashes, and one value represents all with
+//! its hash.
 
 use super::super::Cell;
 use super::super::collect::Element;
@@ -51,7 +47,7 @@ impl<T> Default for Hitters<T> {
     }
 }
 
-/// Over as many values; the rest depends on grouping.
+/// Equal if over equally many values; the rest depends on grouping.
 impl<T> PartialEq for Hitters<T> {
     fn eq(&self, other: &Self) -> bool {
         self.total == other.total

@@ -1,14 +1,13 @@
 //! Sketches: answers about many values from few bytes, with a known error.
 //!
 //! A value is a word: its 64-bit hash, or, for quantiles, a number that orders like it.
-//! A [`Sketch`] keeps few words as they are, which is exact and small, and turns *dense*
-//! when there are more of them than are worth their place. Both forms depend on the
-//! words alone, so Bloom filters, distinct counts and Count-Min are the same bits in
-//! every grouping and order; of quantiles that holds while they are few.
-//!
-//! Bloom filters and Count-Min are those of Apache DataSketches (its Rust crate: same
-//! bytes as its other languages, no unsafe code, no dependencies); [`distinct`],
-//! [`quantiles`] and [`hitters`] say on their cards why they are our own.
+//! A [`Sketch`] keeps few words unchanged, which is exact and small, and becomes *dense*
+//! when they would take more memory than the dense form. Both forms depend on the words
+//! alone, so Bloom filters, distinct counts and Count-Min have the same bits in every
+//! grouping and order. For quantiles this holds only for few values. Bloom filters and
+//! Count-Min are those of Apache DataSketches (its Rust crate: same bytes as its other
+//! languages, no unsafe code, no dependencies); [`distinct`], [`quantiles`] and [`hitters`]
+//! explain on their cards why they are not from that crate.
 
 pub mod digest;
 pub mod distinct;
@@ -27,7 +26,7 @@ use distinct::Registers;
 use quantiles::{Quantiles, rank_of};
 pub use request::{Shares, SketchRequest};
 
-/// Dense forms larger than this many words keep no more words than that as they are.
+/// The limit on unchanged words for sketches with a larger dense form.
 const MAX_EXACT: usize = 1 << 12;
 const MIN_EXACT: usize = 16;
 const SIGN: u64 = 1 << 63;
@@ -39,7 +38,7 @@ pub enum Sketch {
     #[default]
     Nothing,
     One(u64),
-    /// Two or more, sorted; where doubles do not matter, there are none.
+    /// Two or more words, sorted; without duplicates if these do not matter.
     Few(Arc<Vec<u64>>),
     Bloom(Arc<BloomFilter>),
     Distinct(Arc<Registers>),
@@ -47,7 +46,7 @@ pub enum Sketch {
     Quantiles(Arc<Quantiles>),
 }
 
-/// Quantile sketches are compared by what does not depend on grouping.
+/// Quantile sketches are compared by the parts that do not depend on grouping.
 impl PartialEq for Sketch {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -64,7 +63,7 @@ impl PartialEq for Sketch {
 }
 
 impl Sketch {
-    /// The words, while they are kept as they are.
+    /// The words, while they are kept unchanged.
     fn few(&self) -> Option<&[u64]> {
         match self {
             Self::Nothing => Some(&[]),
@@ -98,7 +97,7 @@ impl Sketcher {
         Some(extreme_word(bits, self.dtype, false) as u64 ^ SIGN)
     }
 
-    /// Whether a word counts as often as it comes.
+    /// Whether duplicates of a word count.
     fn doubles(&self) -> bool {
         matches!(
             self.request,
@@ -106,12 +105,12 @@ impl Sketcher {
         )
     }
 
-    /// How many different words are counted exactly by [`SketchRequest::Distinct`].
+    /// The number of different words that [`SketchRequest::Distinct`] counts exactly.
     pub fn exact_up_to(&self) -> usize {
         self.limit()
     }
 
-    /// How many words are kept as they are: no more than the dense form would take.
+    /// The number of words that are kept unchanged: at most the size of the dense form.
     fn limit(&self) -> usize {
         let words = match self.request {
             SketchRequest::Bloom { bits, .. } => bits as usize / 64,
@@ -218,7 +217,7 @@ impl Sketcher {
         let mut words = Vec::with_capacity(one.len() + other.len());
         words.extend_from_slice(one);
         words.extend_from_slice(other);
-        // A merge sort finds the two runs.
+        // A merge sort detects the two runs.
         words.sort();
         if !self.doubles() {
             words.dedup();
@@ -267,8 +266,8 @@ impl Sketcher {
         }
     }
 
-    /// The answer of a sketch to `request`, which may differ from the sketch's own request as
-    /// far as [`SketchRequest::shares_with`] allows.
+    /// The answer of a sketch to `request`, which may differ from the request of the sketch
+    /// as [`SketchRequest::shares_with`] allows.
     pub fn answer<T>(&self, request: SketchRequest, sketch: &Sketch) -> Answer<T> {
         match request {
             SketchRequest::Distinct { .. } => Answer::I64(match (sketch, sketch.few()) {
@@ -431,7 +430,7 @@ pub fn counts(hashes: u8, buckets: u32) -> Counts {
 
 const BLOOM_HEADER: usize = 24;
 const COUNTS_HEADER: usize = 16;
-/// So much below the largest that sums of many do not overflow.
+/// So far below the largest integer that sums of many do not overflow.
 const MAX_COUNT: i64 = 1 << 48;
 
 /// For a filter that is not empty; an empty one is its header.
@@ -443,8 +442,8 @@ fn counts_bytes(hashes: u8, buckets: u32) -> usize {
     COUNTS_HEADER + 8 + 8 * usize::from(hashes) * buckets as usize
 }
 
-/// A filter from its bytes, which may be anybody's: memory for no more than a request may
-/// ask for, or than the bytes fill.
+/// A filter from untrusted bytes: allocates at most the memory of a valid request, or of
+/// the bytes.
 pub fn read_bloom(bytes: &[u8]) -> Result<BloomFilter> {
     let words = bytes.get(16..20).and_then(|word| word.try_into().ok());
     let hashes = bytes.get(4..6).and_then(|word| word.try_into().ok());

@@ -9,20 +9,17 @@
 //! | costs  | absorb O(1) amortised, merge O(k), quantile O(k log k)                 |
 //! | space  | ≤ 3k + 8 log₂(n/k) values                                              |
 //!
-//! A value on level h stands for 2^h values. When there are too many, the lowest level
-//! that is full is sorted, and every other value of it moves one level up; the rest go.
-//! Which half stays, a coin decides, so that errors cancel.
-//!
-//! Invariants:
-//!
+//! A value on level h stands for 2^h values. When there are too many values, the lowest
+//! full level is sorted, every other value moves one level up, and the rest are dropped. A
+//! coin decides which half is kept, so that errors cancel. Invariants:
 //! 1. Σ over levels of length · 2^h is the number of values.
 //! 2. No more values are kept than all capacities together, k (2/3)^depth per level, at
 //!    least 8.
 //!
-//! Deviations: the coin is a hash of what the sketch has gone through, so that the same
-//! calls give the same answers; who knows it can choose values that make it err. Values
-//! are words that order like them. Own code: the sketches of the `datasketches` crate
-//! draw their coins from the operating system (REQ), or promise no bound (t-digest).
+//! Deviations: the coin is a hash of the sketch's history, so that equal calls give equal
+//! answers; an adversary who knows it can choose values with larger errors. Values are
+//! words that order like them. Own code: the sketches of the `datasketches` crate draw
+//! random numbers from the operating system (REQ), or guarantee no bound (t-digest).
 
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -37,7 +34,7 @@ pub struct Quantiles {
     count: u64,
     least: u64,
     most: u64,
-    /// How often the coin was flipped.
+    /// The number of coin flips.
     flips: u64,
     kept: usize,
     levels: Vec<Vec<u64>>,
@@ -109,7 +106,7 @@ impl Quantiles {
         }
     }
 
-    /// Moves every other value of a level one up.
+    /// Moves every other value of a level one level up.
     fn compact(&mut self, level: usize) {
         if level + 1 == self.levels.len() {
             self.levels.push(Vec::new());
@@ -117,7 +114,7 @@ impl Quantiles {
         let mut values = std::mem::take(&mut self.levels[level]);
         values.sort_unstable();
         if values.len() % 2 == 1 {
-            // The odd one stays: an end, so that the pairs lie next to each other.
+            // An odd value at the end stays, so that pairs are adjacent.
             self.levels[level].extend(values.pop());
         }
         let offset = self.coin(level);
@@ -207,7 +204,7 @@ impl Quantiles {
         Ok(sketch)
     }
 
-    /// The invariants, and that no value is beyond the least and the largest.
+    /// Checks the invariants, and that all values lie between the least and the largest.
     pub fn check(&self) -> std::result::Result<(), String> {
         let weights = self.levels.iter().enumerate();
         let stands_for: u128 = weights

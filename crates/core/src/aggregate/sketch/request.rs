@@ -10,7 +10,7 @@ const MAX_SHARES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shares {
     count: u8,
-    /// Whether one share was given as such, and not as a list of one.
+    /// Whether one share was given as a number, and not as a list.
     single: bool,
     shares: [u32; MAX_SHARES],
 }
@@ -40,7 +40,7 @@ impl Shares {
             if !(0.0..=1.0).contains(given) {
                 return None;
             }
-            // Rounded down, so that q n does not come out above a whole number.
+            // Rounded down, so that q n does not exceed a whole number.
             *share = (given * f64::from(u32::MAX)) as u32;
         }
         Some(Self {
@@ -121,7 +121,7 @@ impl SketchRequest {
         }
     }
 
-    /// Whether it is computed from hashes, not from numbers.
+    /// Whether it reads hashes, not numbers.
     pub fn takes_hashes(self) -> bool {
         !matches!(self, Self::Quantiles { .. })
     }

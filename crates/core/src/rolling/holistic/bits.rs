@@ -1,13 +1,12 @@
-//! A set of small numbers as bits, with bits above them that say which words hold any.
-//!
-//! Neighbours are found in a step or two where the set is dense and in `log₆₄ n` where it
-//! is not, whatever lies between.
+//! A set of small numbers as bits, with levels of bits above that mark words that are not
+//! empty. A neighbour is found in a step or two if the set is dense, and else in `log₆₄ n`
+//! steps, at any distance.
 
 const WORD: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Bits {
-    /// Bit `i` of a level says whether word `i` of the level below holds any.
+    /// Bit `i` of a level is set if word `i` of the level below is not empty.
     levels: Vec<Vec<u64>>,
 }
 
@@ -52,7 +51,7 @@ impl Bits {
         }
     }
 
-    /// The next number above that is in the set.
+    /// The next larger number in the set.
     #[inline]
     pub(super) fn next(&self, number: usize) -> Option<usize> {
         let mut at = number + 1;
@@ -68,7 +67,7 @@ impl Bits {
         None
     }
 
-    /// The next number below that is in the set.
+    /// The next smaller number in the set.
     #[inline]
     pub(super) fn before(&self, number: usize) -> Option<usize> {
         let mut at = number;
@@ -86,7 +85,7 @@ impl Bits {
         None
     }
 
-    /// Down from a word that holds some to one of them.
+    /// Descends from a word that is not empty to one of its numbers.
     #[inline]
     fn outermost(&self, height: usize, found: usize, pick: impl Fn(u64) -> u32) -> usize {
         let mut at = found;

@@ -1,8 +1,8 @@
 //! Codes: small numbers for the distinct values of a column.
 //!
-//! Where values are near one another, a code is the distance from the least. Others are
-//! hashed, a chunk at a time that is some times as long as the windows in it, so that the
-//! hash table stays in the cache where windows are short.
+//! If the range of values is small, a code is the distance from the least. Otherwise values
+//! are hashed by chunks, a few times as long as their windows, so that the hash table stays
+//! in the cache if windows are short.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -45,7 +45,7 @@ impl<'a> Codes<'a> {
         })
     }
 
-    /// Positions from here on have no code before [`Codes::take_in`].
+    /// Positions from here on get codes by [`Codes::take_in`].
     pub(super) fn end(&self) -> usize {
         match self {
             Self::Near { words, .. } => words.len(),
@@ -53,8 +53,8 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// Makes codes for the positions `from..to`; others mean nothing from then on. Gives
-    /// a number that is larger than all codes.
+    /// Makes codes for the positions `from..to`; other positions lose theirs. Returns a
+    /// number that is larger than all codes.
     pub(super) fn take_in(&mut self, from: usize, to: usize) -> usize {
         match self {
             Self::Near { different, .. } => *different,

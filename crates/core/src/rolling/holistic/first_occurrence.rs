@@ -1,10 +1,10 @@
 //! Lists of distinct values: the rows of a window that are the first with their code.
 //!
-//! A row is a first occurrence as long as the row before it with the same code is outside of
-//! the window. When it leaves, the next row with its code takes its place, if that is inside.
-//! So a row enters and leaves a set of positions a few times, and an answer reads the set in
-//! order. Cost: O(log n) per row, and O(length) per answer. For windows whose ends only move
-//! forward.
+//! A row is a first occurrence while the previous row with its code is outside of the
+//! window. When it leaves, the next row with its code replaces it, if that is inside. So a
+//! row enters and leaves a set of positions a few times, and an answer reads the set in
+//! order. Cost: O(log n) per row, and O(length) per answer. For windows whose ends only
+//! move forward.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ pub(super) struct FirstOccurrence<'a> {
     codes: &'a WordColumn<'a>,
     agg: usize,
     of: usize,
-    /// The row of the same code before a position and behind it; [`NONE`] without one.
+    /// The previous and the next row with the code of a position; [`NONE`] without one.
     before: Vec<usize>,
     behind: Vec<usize>,
     firsts: BTreeSet<usize>,
@@ -90,7 +90,7 @@ impl WindowMultiset for FirstOccurrence<'_> {
 
     fn enter(&mut self, position: usize) {
         if self.hi != position {
-            // The window lies behind all that was in it.
+            // The window shares no row with the previous one.
             self.lo = position;
         }
         self.hi = position + 1;

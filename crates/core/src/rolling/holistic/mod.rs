@@ -1,22 +1,20 @@
 //! Quantiles, distinct counts and modes of every row's window.
 //!
-//! A window's values are kept in a [`WindowMultiset`] that rows enter and leave; nothing is
-//! combined. Ranks or codes of the values are computed before, by sorting or hashing a chunk
-//! of the column, so that entering and leaving touch a few words each:
-//!
+//! A window's values are kept in a [`WindowMultiset`] that rows enter and leave; values are
+//! not combined. Sorting or hashing a chunk of the column gives ranks or codes of the
+//! values first, so that a row that enters or leaves touches only a few words:
 //! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`RankSet`])
 //! - modes: counts by rank below a tree of maxima ([`ModeTree`])
 //! - distinct counts: counts by code ([`DistinctCounts`])
 //! - positions of extremes: a deque of candidates ([`MonotonicDeque`]); whole tables only
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
 //!   tables only
-//! - estimated distinct counts: the registers of a sketch, each with what may become its
-//!   maximum ([`SlidingHll`]); whole tables only
-//!
-//! Whole table: two pointers move forward, so every row enters and leaves once. As of
-//! arrival: a window moves from one row's range of times to that of the next to arrive,
-//! and only rows that have arrived enter; what that costs grows with the distance between
-//! those ranges, and is never more than both of them together.
+//! - estimated distinct counts: the registers of a sketch, each with the values that may
+//! become its maximum ([`SlidingHll`]); whole tables only Over a whole table, two pointers
+//! move forward, so every row enters and leaves once. As of arrival, the window moves from
+//! the range of times of one row to that of the next to arrive, and only rows that have
+//! arrived enter. The cost grows with the distance between these ranges, and is at most
+//! both of them together.
 
 mod bits;
 mod codes;
@@ -38,7 +36,7 @@ use monotonic_deque::MonotonicDeque;
 use multiset::{DistinctCounts, ModeTree, RankSet, WindowMultiset};
 use sliding_hll::SlidingHll;
 
-/// Whether a multiset answers an aggregation that a monoid would answer in more combines.
+/// Whether a multiset answers an aggregation faster than its monoid.
 pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     let known = [
         monotonic_deque::knows,
@@ -104,7 +102,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The least word, and how far the greatest is from it; `None` if there is none.
+    /// The least word, and the distance of the greatest from it; `None` without values.
     fn spread(&self) -> Option<(i64, u64)> {
         let mut words = (0..self.len()).filter_map(|position| self.get(position));
         let first = words.next()?;
@@ -115,7 +113,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A column and the type in which its values are given back.
+/// A column and the type of the answers.
 #[derive(Debug)]
 struct WordColumn<'a> {
     words: Words<'a>,
@@ -131,7 +129,7 @@ impl<'a> WordColumn<'a> {
     }
 }
 
-/// Rows of a chunk beside those of several windows.
+/// The rows of a chunk in addition to those of several windows.
 const MIN_CHUNK_ROWS: usize = 1 << 14;
 
 /// Answers these aggregations; `chunks` by span and aggregation.
@@ -207,7 +205,7 @@ fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'
 struct HolisticRun<'a, 'b, 'c> {
     request: &'a Request<'a>,
     sorted: &'b Sorted<'a>,
-    /// The steps in order of arrival, if there is one.
+    /// The steps in order of arrival, if the request has one.
     steps: Option<&'b Steps<'a>>,
     chunks: &'b mut [Vec<OutputChunk<'c>>],
     proceed: &'b mut dyn FnMut() -> bool,
@@ -393,7 +391,7 @@ impl HolisticRun<'_, '_, '_> {
 struct Sliding {
     lo: usize,
     hi: usize,
-    /// How many positions there are.
+    /// The number of positions.
     count: usize,
 }
 
@@ -420,7 +418,7 @@ impl Sliding {
     }
 }
 
-/// A window that goes either way over positions of which only some have arrived.
+/// A window that moves in both directions over positions, some of which have not arrived.
 struct Moving {
     lo: usize,
     hi: usize,
@@ -432,7 +430,7 @@ impl Moving {
         Self { lo: from, hi: from }
     }
 
-    /// A row arrives; it enters if the window is where it belongs.
+    /// A row arrives; it enters if its position is in the window.
     fn arrive(&self, multiset: &mut impl WindowMultiset, position: usize) {
         if (self.lo..self.hi).contains(&position) {
             multiset.enter(position);

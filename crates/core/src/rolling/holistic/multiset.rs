@@ -9,7 +9,7 @@ use crate::aggregate::{Answer, DType, Kind};
 
 /// The values of the rows of one window.
 pub(super) trait WindowMultiset {
-    /// Rows from here on cannot enter before [`WindowMultiset::renew`].
+    /// Rows from here on can enter only after [`WindowMultiset::renew`].
     fn end(&self) -> usize;
     /// Empties the multiset and prepares the positions `from..to`.
     fn renew(&mut self, from: usize, to: usize);
@@ -30,11 +30,11 @@ pub(super) struct RankSet<'a> {
     cursors: Vec<Cursor>,
     count: usize,
     nans: usize,
-    /// Places from here on are those of NaNs.
+    /// Ranks from here on are those of NaNs.
     first_nan: u32,
 }
 
-/// A place, and how many of the set are below it.
+/// A rank, and the number of values in the set below it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     place: usize,

@@ -1,8 +1,8 @@
 //! Ranks of the values in a chunk of a column.
 //!
-//! Sorting gives each row a rank, a small number that compares as its value does. A chunk is
-//! some times as long as the windows in it. So ranks stay in the cache where windows are
-//! short, and use little memory where they are long.
+//! Sorting gives each row a rank, a small number that compares like its value. A chunk is a
+//! few times as long as its windows. So ranks stay in the cache if windows are short, and
+//! use little memory if they are long.
 
 use crate::rolling::holistic::Words;
 
@@ -13,7 +13,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct RankChunk {
     /// Positions `base..base + ranks.len()`.
     base: usize,
-    /// Per position its place among the sorted values, [`NONE`] where there is none.
+    /// The rank of each position among the sorted values; [`NONE`] without a value.
     ranks: Vec<u32>,
     /// The values in order.
     pub(super) sorted: Vec<i64>,
@@ -30,8 +30,8 @@ impl RankChunk {
         self.ranks[position - self.base]
     }
 
-    /// Takes in the positions `from..to`. Equal values get places of their own if
-    /// `apart`, the earlier position first, else they share one.
+    /// Ranks the positions `from..to`. Equal values get different ranks if `apart`, the
+    /// earlier position first; otherwise they share one.
     pub(super) fn sort(&mut self, words: &Words<'_>, from: usize, to: usize, apart: bool) {
         self.base = from;
         self.ranks.clear();
@@ -50,9 +50,9 @@ impl RankChunk {
         }
     }
 
-    /// Sorts positions by their values, then by themselves. A key is as much of a value
-    /// as fits above `bits` bits for the position: one word, so that sorting is fast.
-    /// If that is only a part of the value, equal keys are sorted once more by the value.
+    /// Sorts positions by their values, then by themselves. A key is the part of a value
+    /// that fits above `bits` bits for the position: one word, so that sorting is fast. If
+    /// the part is not the whole value, equal keys are sorted again by value.
     fn sort_keys(&mut self, words: &Words<'_>, bits: u32) {
         let count = self.ranks.len();
         let base = self.base;

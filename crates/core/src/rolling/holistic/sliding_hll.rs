@@ -3,20 +3,19 @@
 //! | card  |                                                                         |
 //! |-------|-------------------------------------------------------------------------|
 //! | paper | Chabchoub, Hébrail, *Sliding HyperLogLog*, ICDM workshops 2010, §III    |
-//! | idea  | a register keeps not its maximum alone but all that may become it: the  |
-//! |       | oldest first, each greater than the next (its list of possible maxima)  |
+//! | idea  | a register keeps its maximum and all rows that may become it: the       |
+//! |       | earliest first, each greater than the next (list of possible maxima)    |
 //! | costs | O(1) per row, amortised; an answer only where a maximum has changed     |
 //!
 //! Invariants:
 //!
-//! 1. `possible[r]` holds, of the rows of the window in register r, those that no younger
-//!    one reaches; `counts[k]` says how many registers have k in front (0 if empty).
-//! 2. `recent` holds the last rows of the youngest different hashes, one more of them than
-//!    are counted exactly; so it tells whether a window has no more than that.
-//!
-//! Deviations: the histogram of maxima is kept as they change, so that an answer does not
-//! look at the registers. Few hashes are counted exactly, as [`Sketcher`] does: answers
-//! are those of the sketch, bit for bit.
+//! 1. `possible[r]` holds the rows of the window in register r that no later one equals or
+//! exceeds; `counts[k]` is the number of registers with k in front (0 if empty).
+//! 2. `recent` holds the last rows of the latest different hashes, one more than are
+//! counted exactly; so it shows whether a window has few enough. Deviations: the histogram
+//! of maxima is updated when they change, so that an answer does not read the registers.
+//! Few hashes are counted exactly, like in [`Sketcher`]: answers equal those of the sketch,
+//! bit for bit.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -35,7 +34,7 @@ pub(super) struct SlidingHll<'a> {
     possible: Vec<VecDeque<(usize, u8)>>,
     counts: [u32; 66],
     recent: Recent,
-    /// The estimate, unless a maximum has changed since.
+    /// The estimate; `None` if a maximum has changed since.
     known: Option<i64>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> SlidingHll<'a> {
         self.column.words.get(position).map(|word| word as u64)
     }
 
-    /// A register's maximum has gone from one to another.
+    /// The maximum of a register changes.
     fn change(&mut self, from: u8, to: u8) {
         if from == to {
             return;
@@ -139,12 +138,12 @@ impl WindowMultiset for SlidingHll<'_> {
     }
 }
 
-/// The youngest different hashes of a window, up to one more than a limit.
+/// The latest different hashes of a window, up to one more than a limit.
 struct Recent {
     limit: usize,
     /// The last position of each hash.
     last: HashMap<u64, usize, BuildHasherDefault<IdentityHasher>>,
-    /// The oldest first; those that came again since are skipped.
+    /// The earliest first; rows whose hash came again are skipped.
     rows: VecDeque<(u64, usize)>,
 }
 
@@ -169,7 +168,7 @@ impl Recent {
             while self.last.len() > self.limit + 1 {
                 self.drop_oldest();
             }
-            // Those behind it that came again would pile up.
+            // Otherwise repeated hashes behind it would pile up.
             while self.rows.front().is_some_and(|row| !self.is_last(*row)) {
                 self.rows.pop_front();
             }
@@ -194,7 +193,7 @@ impl Recent {
         }
     }
 
-    /// How many different ones there are, if no more than the limit.
+    /// The number of different hashes, if at most the limit.
     fn count(&self) -> Option<usize> {
         (self.last.len() <= self.limit).then_some(self.last.len())
     }
@@ -223,7 +222,7 @@ mod tests {
     use crate::aggregate::sketch::Sketch;
     use crate::rolling::{Closed, Length, Output, Span, rolling};
 
-    /// Every answer is that of the sketch over the window, whatever the registers hold.
+    /// Every answer equals that of the sketch over the window, for any registers.
     #[test]
     fn answers_are_those_of_the_sketch() {
         let mut state = 7_u64;

@@ -1,38 +1,34 @@
-//! Sums of floats on a grid: exact while they run, so that they may be subtracted.
-//!
-//! A term x, no greater than 2ᴱ, is split into a multiple of the coarse unit 2ᴱ⁻⁴⁰ and
-//! what that leaves into a multiple of the fine unit 2ᴱ⁻⁸⁰. Multiples of a unit add up
-//! without any rounding, as integers do, in floats that are biased to a magnitude whose
-//! last bit is the unit: four additions split a term and add up both parts.
-//!
-//! What lies below the fine unit is lost: at most 2ᴱ⁻⁸¹ per term, once, however long the
-//! sums run. [`Grid::holds`] says which terms lose nothing.
-//!
-//! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a large
-//! multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita, Oishi,
-//! *Accurate Floating-Point Summation, Part I* (SIAM J. Sci. Comput. 31(1), 2008). Biased
-//! accumulators that split and add at once: Demmel, Nguyen, *Fast Reproducible
+//! Exact sums of floats on a grid, which may therefore be subtracted. A term x of at most
+//! 2ᴱ is split into a multiple of the coarse unit 2ᴱ⁻⁴⁰, and its remainder into a multiple
+//! of the fine unit 2ᴱ⁻⁸⁰. Multiples of a unit add up without rounding, like integers, in
+//! floats that are biased to a magnitude whose last bit is the unit: four additions split a
+//! term and add up both parts. The part below the fine unit is lost: at most 2ᴱ⁻⁸¹ per
+//! term, once, for sums of any length. [`Grid::holds`] tests whether a term loses nothing.
+//! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a
+//! large multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita,
+//! Oishi, *Accurate Floating-Point Summation, Part I* (SIAM J. Sci. Comput. 31(1), 2008).
+//! Biased accumulators that split and add at once: Demmel, Nguyen, *Fast Reproducible
 //! Floating-Point Summation* (ARITH 21, 2013); Ahrens, Demmel, Nguyen, *Algorithms for
-//! Efficient Reproducible Floating Point Summation* (ACM TOMS 46(3), 2020).
-//! Deviations: the greatest term decides where the bins lie, not fixed exponents; a term
-//! beyond them begins new sums, where the published accumulator moves its bins; sums of
-//! many terms are carried as integers.
+//! Efficient Reproducible Floating Point Summation* (ACM TOMS 46(3), 2020). Deviations: the
+//! greatest term determines the bins, not fixed exponents; a term beyond them begins new
+//! sums, whereas the published accumulator moves its bins; sums of many terms are stored as
+//! integers.
 
 /// Bits between a term and the coarse unit, and between the two units.
 const BITS: i32 = 40;
 /// The number of terms that may be added to a bias; their sum stays below 2⁵¹ units.
 pub(super) const BIN_CAPACITY: usize = 1 << 10;
-/// The most terms of a window: sums of coarse units must fit into int64.
+/// The largest number of terms of a window: sums of coarse units must fit into int64.
 pub(super) const MAX_TERMS: usize = 1 << 22;
 
 /// The range of the terms and their units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// Terms are no greater.
+    /// The upper bound of terms.
     pub limit: f64,
-    /// Terms below it may lose digits, unless they are zero.
+    /// Smaller terms may lose digits, unless they are zero.
     least: f64,
-    /// Sums start here: coarse ones, fine ones.
+    /// The start values of sums: coarse, fine.
     bias: [f64; 2],
     units: [f64; 2],
     per_unit: [f64; 2],
@@ -46,13 +42,13 @@ fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The greatest power of two that is not above a positive normal number, as its exponent.
+/// The exponent of the greatest power of two up to a positive normal number.
 fn exponent(value: f64) -> i32 {
     (value.to_bits() >> 52) as i32 - 1023
 }
 
 impl Grid {
-    /// For zeros and nothing else.
+    /// The grid for zeros only.
     pub(super) const ZERO: Self = Self {
         limit: 0.0,
         least: 0.0,
@@ -61,8 +57,8 @@ impl Grid {
         per_unit: [1.0; 2],
     };
 
-    /// For terms of which `greatest` is one, up to twice as great ones. `None` if such
-    /// numbers are too close to the end of what floats can hold.
+    /// The grid for terms up to twice `greatest`. `None` if they are too close to the
+    /// limits of floats.
     pub(super) fn new(greatest: f64) -> Option<Self> {
         if greatest == 0.0 {
             return Some(Self::ZERO);
@@ -71,7 +67,7 @@ impl Grid {
         ((-400..=450).contains(&top) && greatest.is_finite()).then(|| Self::below(top))
     }
 
-    /// For the squares of the terms.
+    /// The grid for the squares of the terms.
     pub(super) fn squared(&self) -> Self {
         if self.limit == 0.0 {
             return Self::ZERO;
@@ -79,7 +75,7 @@ impl Grid {
         Self::below(2 * exponent(self.limit))
     }
 
-    /// For terms of at most 2 to the `top`.
+    /// The grid for terms of at most 2 to the `top`.
     fn below(top: i32) -> Self {
         let units = [top - BITS, top - 2 * BITS];
         Self {
@@ -96,7 +92,7 @@ impl Grid {
         term.abs() <= self.limit
     }
 
-    /// Whether nothing of a term is lost.
+    /// Whether a term loses no digits.
     #[inline(always)]
     pub(super) fn holds(&self, term: f64) -> bool {
         (term.abs() >= self.least) | (term == 0.0)
@@ -121,7 +117,7 @@ impl Grid {
         [of(0), of(1)]
     }
 
-    /// As floats: what the first cannot hold is in the second.
+    /// The sum as two floats: the second is the remainder of the first.
     #[inline(always)]
     pub(super) fn floats(&self, [coarse, fine]: Units) -> [f64; 2] {
         let whole = coarse as f64;

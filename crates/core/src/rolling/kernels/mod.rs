@@ -1,14 +1,13 @@
 //! Kernels: frequent aggregations over columns of numbers, a block of rows at a time.
 //!
-//! The windows of a block are found once per span and shared by all aggregations. A fold
-//! that several of them need of one column is computed once (a [`Part`]).
-//!
+//! The windows of a block are found once per span and shared by all aggregations. A fold of
+//! one column that several of them need is computed once (a [`Part`]).
 //! - counts and sums of integers: differences of running sums, which are exact
 //! - sums of floats, moments: differences of running sums on a grid, exact too
 //!   ([`prefix_sums`])
 //! - extremes, and sums that no grid takes: two stacks, nothing subtracted ([`two_stacks`])
-//! - first and last: a look at the ends
-//! - functions compiled elsewhere: two stacks over records side by side ([`native`])
+//! - first and last: the values at the ends
+//! - native functions: two stacks over adjacent records ([`native`])
 
 mod binned_sum;
 mod native;
@@ -30,10 +29,10 @@ use native::{Native, Records};
 use parts::{FoldKind, IndexedAgg, Part, part};
 use sink::Sink;
 
-/// Rows answered together: what is folded for them stays in the cache.
+/// Rows answered together: their folds stay in the cache.
 const BLOCK: usize = 1024;
 
-/// The windows of some rows that follow one another, as ranges of positions.
+/// The windows of some consecutive rows, as ranges of positions.
 struct Block<'a> {
     lo: &'a [usize],
     hi: &'a [usize],
@@ -55,7 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// How many values there are in a window; all of them, without a presence.
+/// The number of present values in a window; all of them, without a presence.
 #[derive(Clone, Copy, Debug)]
 struct Counts<'a>(Option<&'a Presence>);
 
@@ -71,7 +70,7 @@ impl Counts<'_> {
     }
 }
 
-/// A number below 2⁵² as a float, by its bits: vector registers have no other way before
+/// A number below 2⁵² as a float, by its bits: vector registers have no conversion before
 /// AVX-512.
 #[inline(always)]
 fn small(count: usize) -> f64 {
@@ -100,8 +99,8 @@ pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
 }
 
 /// The groups whose values are too large for an aggregation's kernel; `None` without such
-/// groups. The monoid answers them instead. Only a group's own values decide, so that its
-/// answers do not depend on other groups.
+/// groups. The monoid answers them instead. The choice depends on the group's own values
+/// only, so that answers do not depend on other groups.
 pub(super) fn beyond(
     agg: &AggSpec,
     columns: &[Column<'_, i64>],
@@ -111,7 +110,7 @@ pub(super) fn beyond(
     let Values::F64(values) = column.values else {
         return None;
     };
-    // Neither sums may overflow, nor squares of distances from any pivot.
+    // Sums, and squares of distances from any pivot, must not overflow.
     let most = match FoldKind::of(agg.kind)? {
         FoldKind::Sum => 1e290,
         FoldKind::Moments => 1e150,
@@ -135,15 +134,15 @@ pub(super) fn beyond(
     )
 }
 
-/// Whether any finite value is greater than `most`, up to its sign.
+/// Whether the magnitude of any finite value is greater than `most`.
 fn any_beyond(values: &[f64], most: f64) -> bool {
     let beyond = |value: &f64| (value.abs() > most) & (value.abs() < f64::INFINITY);
-    // No branch per value, so that the loop is vectorised.
+    // Without a branch per value, so that the loop is vectorised.
     let mut chunks = values.chunks(BLOCK);
     chunks.any(|chunk| chunk.iter().fold(false, |any, value| any | beyond(value)))
 }
 
-/// Answers the aggregations that are known, over whole tables; `chunks` by span and
+/// Answers the aggregations that have a kernel, over whole tables; `chunks` by span and
 /// aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
@@ -170,7 +169,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// Which column, as the records of some functions.
+/// A column as records, by its index and the lift.
 type Lifted<'a> = (Option<usize>, Records<'a>);
 
 /// Columns as records, each once for all spans.
@@ -278,7 +277,7 @@ fn answer_span(
         }
     }
     if filled == 0 {
-        // Kernels look at the first and the last window of a block.
+        // Kernels read the first and the last window of a block.
         return Ok(());
     }
     answer_block(start, &lo[..filled], &hi[..filled])

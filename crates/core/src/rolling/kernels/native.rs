@@ -1,5 +1,4 @@
-//! Functions compiled elsewhere: two stacks over records that lie side by side.
-//!
+//! Native functions: two stacks over adjacent records.
 //! ```text
 //!     lo           mid          hi
 //!      | suffixes   | backs      |      answer = suffixes[lo] ⊗ backs[hi]
@@ -8,9 +7,9 @@
 //! A column is lifted once for all spans that one thread answers, without its missing
 //! values: the ends of windows are counted in present values. When `lo` reaches `mid`, the
 //! window is folded anew from its latest row backwards and `mid` moves to `hi`. So a window
-//! that shares no row with the one before it begins anew. Equal windows share one answer.
-//! ≤ 3 combines per row; where windows shrink beyond a block of them, what was folded ahead
-//! is too much, at worst by one combine per row.
+//! that shares no row with the previous one begins anew. Equal windows share one answer. ≤
+//! 3 combines per row; if windows shrink after a block, folds made ahead are unused, at
+//! worst one combine per row.
 
 use super::ops::Number;
 use super::parts::{IndexedAgg, Part};
@@ -26,14 +25,14 @@ use crate::rolling::sorted_view::{Dense, Numbers};
 pub(super) struct Records<'a> {
     functions: Functions,
     source: RecordSource<'a>,
-    /// How many there are.
+    /// The number of records.
     len: usize,
     counts: Counts<'a>,
 }
 
 #[derive(Debug)]
 enum RecordSource<'a> {
-    /// The values are the records, and all are there.
+    /// The values are the records, and none is missing.
     Column(&'a Numbers<'a>),
     Lifted(Vec<u64>),
 }
@@ -90,7 +89,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The number of words folded ahead of the current windows; they stay in the cache.
+/// The number of words to fold ahead of the current windows; they stay in the cache.
 const WORDS_AHEAD: usize = 1 << 13;
 
 /// The folds of windows over records, one after the other.
@@ -122,8 +121,8 @@ impl Stacks {
         }
     }
 
-    /// Writes the record of each window that is not empty. They follow those of the last
-    /// call, and neither end of one lies before that of an earlier one.
+    /// Writes the record of each window that is not empty. Windows follow those of the last
+    /// call, and their ends do not move backwards.
     fn answer(&mut self, records: &Records<'_>, lo: &[usize], hi: &[usize], out: &mut [u64]) {
         // SAFETY of the calls below rests on these bounds: compiled functions write wherever
         // their pointers lead.
@@ -148,8 +147,8 @@ impl Stacks {
             let until = at + lo[at..].partition_point(|lo| *lo < mid);
             let end = hi[until - 1];
             if flips {
-                // Where these windows go on in the next block, as many rows again will
-                // most likely be behind `mid`.
+                // If these windows continue in the next block, it will probably have as
+                // many rows behind `mid` again.
                 let more = match until < lo.len() {
                     true => 0,
                     false => (mid - lo[at]).min(WORDS_AHEAD / self.words),
@@ -164,9 +163,9 @@ impl Stacks {
         }
     }
 
-    /// Folds `lo..mid` from its latest row backwards and, beside it, the rows behind as far as
-    /// `ahead`: neither chain of calls waits for the other. With it a combine that
-    /// divides went from 25 to 15 ns per row.
+    /// Folds `lo..mid` from its latest row backwards and, interleaved, the rows from `mid`
+    /// to `ahead`, so that neither chain of calls waits for the other. This reduced a
+    /// combine that divides from 25 to 15 ns per row.
     #[allow(unsafe_code)]
     fn flip(&mut self, records: &Records<'_>, lo: usize, mid: usize, ahead: usize) {
         let (words, combine) = (self.words, self.combine);
@@ -177,8 +176,8 @@ impl Stacks {
         let both = (ahead - mid).min(count);
         self.grow(records, mid + both.min(1));
         fit(&mut self.backs, both * words);
-        // Pointers are of whole records: `mid <= ahead <= records.len`, and just above room
-        // was made for `count` suffixes and `both` backs.
+        // Pointers are to whole records: `mid <= ahead <= records.len`, and the buffers
+        // were resized above for `count` suffixes and `both` backs.
         let record = |at| records.first().wrapping_add(at * words);
         let suffixes = self.suffixes.as_mut_ptr();
         let suffix = |at| suffixes.wrapping_add((at - lo) * words);
@@ -194,13 +193,13 @@ impl Stacks {
             unsafe { combine(back(at - 1), record(at), back(at)) };
         }
         for at in (lo..mid - both.max(1)).rev() {
-            // SAFETY: as in the loop above, from where that ended.
+            // SAFETY: as in the loop above, which this one continues.
             unsafe { combine(record(at), suffix(at + 1), suffix(at)) };
         }
         self.hi = mid + both;
     }
 
-    /// Folds what lies behind `mid` as far as `end`.
+    /// Folds the rows from `mid` to `end`.
     #[allow(unsafe_code)]
     fn grow(&mut self, records: &Records<'_>, end: usize) {
         let (words, first) = (self.words, self.first);
@@ -216,15 +215,15 @@ impl Stacks {
         let back = |at| backs.wrapping_add((at - first) * words);
         for at in self.hi..end {
             let record = records.first().wrapping_add(at * words);
-            // SAFETY: `first <= mid < at < end <= records.len`, or `at` follows a back that
-            // is there: room was made for the backs up to `end`, and that of `at - 1` is
+            // SAFETY: `first <= mid < at < end <= records.len`, or `at` follows an existing
+            // back: the buffer holds the backs up to `end`, and that of `at - 1` is
             // written.
             unsafe { (self.combine)(back(at - 1), record, back(at)) };
         }
         self.hi = end;
     }
 
-    /// Drops what lies behind `mid` before a position, now and then.
+    /// Drops backs before a position now and then.
     fn drop_backs(&mut self, to: usize) {
         let words = self.words;
         if to < self.first + 2 * WORDS_AHEAD / words {
@@ -235,7 +234,7 @@ impl Stacks {
         self.first = to;
     }
 
-    /// The records of windows that begin before `mid`, from those of both sides of it.
+    /// The records of windows that begin before `mid`, combined from suffixes and backs.
     #[allow(unsafe_code)]
     fn join(&self, lo: &[usize], hi: &[usize], out: &mut [u64]) {
         let (words, combine, base, mid) = (self.words, self.combine, self.base, self.mid);
@@ -255,15 +254,15 @@ impl Stacks {
                 continue;
             }
             let back = backs.wrapping_add((hi - 1 - first) * words);
-            // SAFETY: `base <= lo < mid`, so that there is a suffix; `mid < hi <= self.hi`
-            // and the backs from `first` on are kept up to there; `slot` has a record's
-            // size and lies in another column.
+            // SAFETY: `base <= lo < mid`, so there is a suffix; `mid < hi <= self.hi`, and
+            // the backs from `first` up to there are kept; `slot` has the size of a record
+            // and is in another buffer.
             unsafe { combine(suffixes.wrapping_add(front), back, slot.as_mut_ptr()) };
         }
     }
 }
 
-/// Makes room; what stays from before is written over.
+/// Resizes; old content is overwritten.
 fn fit(words: &mut Vec<u64>, count: usize) {
     if words.len() < count {
         words.resize(count, 0);
@@ -274,10 +273,10 @@ fn fit(words: &mut Vec<u64>, count: usize) {
 pub(super) struct Native<'a> {
     records: &'a Records<'a>,
     stacks: Stacks,
-    /// The ends of windows in values that are there, where some are not.
+    /// The ends of windows in present values, if some are missing.
     lo: Vec<usize>,
     hi: Vec<usize>,
-    /// The record of each window, and what it is lowered to.
+    /// The record and the lowered value of each window.
     folds: Vec<u64>,
     lowered: Vec<u64>,
     aggs: Vec<IndexedAgg>,
@@ -344,7 +343,7 @@ impl Part for Native<'_> {
                 lowered.clear();
                 lowered.extend(windows.map(|(_, fold)| fold[0]));
             }
-            // SAFETY: what `each` passes on are records of windows that are not empty.
+            // SAFETY: `each` passes records of windows that are not empty.
             NativeLower::I64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) } as u64),
             // SAFETY: the same.
             NativeLower::F64(lower) => {
@@ -356,7 +355,7 @@ impl Part for Native<'_> {
     }
 }
 
-/// Lowers the records of windows that are not empty, that of equal ones once.
+/// Lowers the records of windows that are not empty; equal windows are lowered once.
 fn each<'a>(
     windows: impl Iterator<Item = ((&'a usize, &'a usize), &'a [u64])>,
     lowered: &mut Vec<u64>,

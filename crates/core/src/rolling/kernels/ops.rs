@@ -17,11 +17,11 @@ pub(super) trait Number: Copy + Sized {
     /// The values of a result column of this type.
     fn column<'p>(chunk: &'p mut OutputChunk<'_>) -> &'p mut [Self];
     fn to_f64(self) -> f64;
-    /// `self − pivot`, rounded once.
+    /// Returns `self − pivot`, rounded once.
     fn distance(self, pivot: Self) -> f64;
-    /// The value of this type nearest to a mean; any, if there is no mean.
+    /// The value of this type nearest to a mean; arbitrary if there is no mean.
     fn pivot(mean: f64) -> Self;
-    /// The value at about such a distance; this one at none.
+    /// The value at about this distance; the value itself at distance 0.
     fn moved(self, distance: f64) -> Self;
 }
 
@@ -93,7 +93,7 @@ impl Number for f64 {
     }
 }
 
-/// A column, and which of its values are present, if some are missing.
+/// A column, and its validity if some values are missing.
 #[derive(Debug)]
 pub(super) struct NullableColumn<'a, V> {
     pub(super) all: &'a [V],
@@ -178,7 +178,7 @@ impl<V: Number> NullableColumn<'_, V> {
         }
     }
 
-    /// Likewise for so many rows from two places on.
+    /// Likewise for `count` rows from two positions on.
     #[inline(always)]
     pub(super) fn fill_both<'s, T: Copy, R: 's>(
         &self,
@@ -274,7 +274,7 @@ pub(super) struct Extreme<'a, V> {
 }
 
 impl<V: Number> Extreme<'_, V> {
-    /// Written down before they are compared, which vector registers do.
+    /// Values are stored before they are compared, so that the comparison is vectorised.
     #[inline(always)]
     fn words(&self, rows: Range<usize>, slots: &mut [i64]) {
         let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
@@ -326,10 +326,10 @@ impl<V: Number> Scan for Extreme<'_, V> {
 
 /// Sums of distances from a pivot, and of their squares, each with its error.
 ///
-/// The pivot is the mean of the window at the last flip, or when the epoch began. A window
-/// whose mean has gone far from it loses digits in `second − first²/n`; then another flip
-/// or epoch is due. After that the mean must move away again by five times the deviation,
-/// so both stay rare.
+/// The pivot is the mean of the window at the last flip, or when the epoch began. If the
+/// mean of a window moves far from it, `second − first²/n` loses digits, and another flip
+/// or epoch is due. After that the mean must move by five times the deviation again, so
+/// both are rare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, V> {
     values: NullableColumn<'a, V>,
@@ -340,8 +340,7 @@ pub(super) struct Moments<'a, V> {
 /// The first sum and the second, then the error of each.
 pub(super) type Distances = [f64; 4];
 
-/// If less than this share of `second` is left in `second − first²/n`, the window needs a
-/// rebase.
+/// If `second − first²/n` is less than this share of `second`, the window needs a rebase.
 const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
@@ -395,7 +394,7 @@ impl<V: Number> Scan for Moments<'_, V> {
         let first = twofold(first, first_error).value();
         let drift = first * (first / count);
         let squares = twofold(second, second_error).plus_within(-drift).value();
-        // NaN stays; what rounding made negative does not.
+        // NaN is kept; a value that rounding made negative is not.
         if squares < 0.0 { 0.0 } else { squares * count }
     }
     fn renew(&mut self, lo: usize, hi: usize, fresh: bool) {
@@ -411,7 +410,7 @@ impl<V: Number> Scan for Moments<'_, V> {
         }
         self.pivot = V::pivot(mean);
     }
-    /// True as well for a window without any deviation, unless the pivot is its one value.
+    /// Also true for a window without deviation, unless the pivot is its only value.
     #[inline(always)]
     fn needs_rebase(&self, fold: Distances, squares: f64, count: f64) -> bool {
         squares < MIN_REMAINDER * fold[1] * count
@@ -446,7 +445,7 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
     #[inline(always)]
     fn answer(&self, [first, second]: [f64; 2], count: f64) -> f64 {
         let squares = second * count - first * first;
-        // One value does not deviate, unless it is NaN or infinite.
+        // A single value has no deviation, unless it is NaN or infinite.
         let alone = (count < 2.0) & (second < f64::INFINITY);
         if (squares < 0.0) | alone {
             0.0
@@ -463,7 +462,7 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
     fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64 {
         let mut near = *self;
         near.begin(lo, hi);
-        // Several sums of each, so that none waits for the last row's.
+        // Several sums of each, so that no addition waits for the previous row.
         let mut lanes = [[Twofold::EMPTY; 2]; 4];
         let mut row = 0;
         near.each(lo..hi, |terms| {

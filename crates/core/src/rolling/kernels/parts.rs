@@ -1,4 +1,4 @@
-//! Parts: one fold of one column over the windows of a span, and what is made of it.
+//! Parts: one fold of one column over the windows of a span, and the answers made of it.
 
 use std::mem::take;
 use std::ops::Range;
@@ -42,7 +42,7 @@ impl FoldKind {
     }
 }
 
-/// Answers some aggregations block by block, each block following the one before.
+/// Answers some aggregations block by block, in order.
 pub(super) trait Part {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
 }
@@ -141,7 +141,7 @@ struct ExactSum<'a> {
     values: NullableColumn<'a, i64>,
     young: Prefix,
     old: Prefix,
-    /// The greatest value so far, up to its sign.
+    /// The greatest magnitude of the values so far.
     greatest: u64,
     /// The sum and the number of values of each window, as floats.
     sums: Vec<f64>,
@@ -156,7 +156,7 @@ struct Prefix {
     end: usize,
     sum: i128,
     is_wide: bool,
-    /// `narrow[k]` adds to `sum` what lies in `at..at + k`; or else `wide[k]` does.
+    /// The sum of `at..at + k` is `narrow[k]` to be added to `sum`, or else `wide[k]`.
     narrow: Vec<i64>,
     wide: Vec<i128>,
 }
@@ -173,7 +173,7 @@ impl Prefix {
         }
     }
 
-    /// From here on sums are those from `first` on, up to all of `..end`: their slots.
+    /// The slots of the sums from `first` on, up to the sum of `..end`.
     fn begin(
         &mut self,
         values: NullableColumn<'_, i64>,
@@ -201,7 +201,7 @@ impl Prefix {
         }
     }
 
-    /// Narrow sums from the `done`th row on, `sum` being that of the rows before it.
+    /// Narrow sums from the `done`th row on; `sum` is the sum of the rows before it.
     #[inline(always)]
     fn reach(&mut self, values: NullableColumn<'_, i64>, done: usize, sum: i64) {
         let (mut sum, rows) = (sum, self.at + done..self.end);
@@ -266,7 +266,7 @@ impl<'a> ExactSum<'a> {
         let size = new
             .iter()
             .fold(0, |all, value| all | (value ^ (value >> 63)));
-        // All bits below the highest one that is set: no value so far is beyond.
+        // All bits up to the highest set one: an upper bound of all values so far.
         let below = u64::MAX.checked_shr(size.leading_zeros()).unwrap_or(0);
         self.greatest = self.greatest.max(below + 1);
         let longest = block.windows().map(|(lo, hi)| hi - lo).max().unwrap_or(0);
@@ -306,7 +306,7 @@ impl Kernel for ExactSum<'_> {
         let narrow = self.bring(block);
         let is_mean = |(_, agg): &IndexedAgg| agg.kind == Kind::Mean;
         if self.aggs.iter().any(is_mean) {
-            // Written down before they are divided, which vector registers do.
+            // Sums are stored before they are divided, so that the division is vectorised.
             let (mut sums, mut floats) = (take(&mut self.sums), take(&mut self.floats));
             match narrow {
                 true => write_down(self.narrow(block).map(|sum| sum as f64), &mut sums),
@@ -330,7 +330,7 @@ impl Kernel for ExactSum<'_> {
     }
 }
 
-/// Not by `extend`, which is compiled without AVX2.
+/// Without `extend`, which would be compiled without AVX2.
 #[inline(always)]
 fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
     to.resize(numbers.len(), 0.0);
@@ -340,7 +340,7 @@ fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
 }
 
 impl Counts<'_> {
-    /// How many values each window of a block holds.
+    /// The number of values in each window of a block.
     #[inline(always)]
     fn write_down(self, block: &Block<'_>, to: &mut Vec<f64>) {
         write_down(block.windows().map(|(lo, hi)| self.float(lo, hi)), to);
@@ -379,13 +379,13 @@ impl<'a, V: Number + 'a> End<'a, V> {
 
     fn place(&self, (lo, hi): (usize, usize)) -> usize {
         let end = if self.last { hi.saturating_sub(1) } else { lo };
-        // A window without values is left out: any place will do for it.
+        // The answer of a window without values is left out, so its position is arbitrary.
         let end = end.min(self.values.all.len() - 1);
         self.places.as_ref().map_or(end, |places| places[end])
     }
 }
 
-/// For each position, the last one that was there on the way to it.
+/// For each position, the last present one up to it.
 fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> {
     let mut places = vec![0; present.len()];
     let mut place = 0;
@@ -456,7 +456,7 @@ impl<V: Number> Kernel for Extremes<'_, V> {
 /// Lowering of running sums.
 struct Summed<'a, S: Scan, const K: usize> {
     running: PrefixSums<'a, S, K>,
-    /// How many values each window holds, and what it is lowered to.
+    /// The number of values in each window, and its lowered value.
     floats: Vec<f64>,
     lowered: Vec<f64>,
     counts: Counts<'a>,
@@ -498,9 +498,9 @@ impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
     }
 }
 
-/// From what windows are lowered to, each with the number of its values, to answers.
+/// Converts lowered values, each with the number of its values, to answers.
 trait Finish {
-    /// Gives how many values an answer takes.
+    /// Returns the number of values that an answer needs.
     fn finish(
         &self,
         aggs: (usize, &AggSpec),

@@ -1,27 +1,23 @@
-//! Running sums of floats: every window as the difference of two sums on a [`Grid`],
-//! which are exact, so that no digits are lost however many are subtracted.
-//!
+//! Running sums of floats: every window is the difference of two sums on a [`Grid`]. These
+//! are exact, so subtractions lose no digits.
 //! ```text
 //!     old anchor . . lo . . . . . . young anchor . . . hi
 //!      sum of a window = between the anchors + young[hi] − old[lo]
 //! ```
 //!
-//! An *epoch* has one grid, and one pivot that terms are distances from. It ends
-//!
-//! - at a term that its grid does not take, or (of sums) of which it would lose digits,
-//! - at a window so far from the pivot that digits cancel,
-//! - where terms have lost digits: with the last one that is great enough for what the
-//!   others lost not to count.
-//!
-//! Each begins with a look at all rows of a window. Where that comes too often, or the
-//! terms are beyond any grid (NaN, infinities, the largest and the smallest floats), two
-//! stacks ([`TwoStacks`]) answer. When an epoch begins is decided by the rows and windows of a
-//! group alone: a window that shares nothing with the one before it begins another.
-//!
-//! Methods: differences of prefix sums, over binned sums ([`super::binned_sum`] cites them)
-//! so that no difference rounds. Variances by the shifted-data formula of Chan, Golub,
-//! LeVeque, *Algorithms for Computing the Sample Variance* (The American Statistician
-//! 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the pivot.
+//! An *epoch* has one grid and one pivot; terms are distances from the pivot. It ends
+//! - at a term that exceeds its grid or (for sums) would lose digits in it,
+//! - at a window so far from the pivot that digits would cancel,
+//! - if terms have lost digits: with the last term that is great enough to make the lost
+//! digits irrelevant. Each epoch begins with a scan of all rows of a window. If epochs
+//! begin too often, or terms exceed any grid (NaN, infinities, the largest and the smallest
+//! floats), two stacks ([`TwoStacks`]) answer. The rows and windows of a group alone
+//! determine when epochs begin: a window that shares no row with the previous one begins a
+//! new epoch. Methods: differences of prefix sums, over binned sums ([`super::binned_sum`]
+//! cites them) so that no difference rounds. Variances by the shifted-data formula of Chan,
+//! Golub, LeVeque, *Algorithms for Computing the Sample Variance* (The American
+//! Statistician 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the
+//! pivot.
 
 use std::ops::Range;
 
@@ -30,15 +26,15 @@ use super::ops::{NullableColumn, Number};
 use super::two_stacks::{Scan, TwoStacks};
 use super::{Block, Counts};
 
-/// The terms that are summed: `K` per row, which share a grid or its square.
+/// The summed terms: `K` per row, which share a grid or its square.
 pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
-    /// Whether a lost digit counts by the size of the sum, not by that of its terms.
+    /// Whether lost digits are measured by the size of the sum, not of its terms.
     const CANCELS: bool;
     type Value: Number;
 
     /// The column that terms are computed from.
     fn column(&self) -> NullableColumn<'_, Self::Value>;
-    /// The terms of a value; what is missing has zeros.
+    /// The terms of a value; zeros if it is missing.
     fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
 
     /// The terms of one row after the other.
@@ -52,7 +48,7 @@ pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
         let terms = self.terms();
         self.column().fill(rows, [0.0; K], terms, slots, take);
     }
-    /// Likewise for so many rows from two places on.
+    /// Likewise for `count` rows from two positions on.
     #[inline(always)]
     fn fill_both<'s, R: 's>(
         &self,
@@ -64,18 +60,18 @@ pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
         let (from, terms) = ((from, count), self.terms());
         self.column().fill_both(from, [0.0; K], terms, slots, take);
     }
-    /// The window is about to begin an epoch: terms may change.
+    /// Called before a window begins an epoch: terms may change.
     fn begin(&mut self, lo: usize, hi: usize);
-    /// From the sums of a window with so many values.
+    /// Lowers the sums of a window with `count` values.
     fn answer(&self, sums: [f64; K], count: f64) -> f64;
-    /// Whether digits have cancelled; `least` is what a sum of squares must reach.
+    /// Whether digits have cancelled; `least` is the least acceptable sum of squares.
     fn has_cancelled(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
-    /// The answer for rows with so many values, by looking at each.
+    /// The answer for rows with `count` values, by a scan.
     fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64;
 }
 
-/// Windows of up to so many rows are summed row by row: where digits have cancelled, and
-/// until a longer window shares rows with the one before it.
+/// Windows of up to this many rows are summed row by row if digits have cancelled, and
+/// until a longer window shares rows with the previous one.
 const SHORT_ROWS: usize = 8;
 /// The budget of rows read to begin epochs, for each row of the windows so far.
 const RESCANS_PER_ROW: usize = 32;
@@ -83,11 +79,11 @@ const RESCANS_PER_ROW: usize = 32;
 /// Biased sums up to a row: coarse ones, then fine ones.
 type Sums<const K: usize> = [[f64; K]; 2];
 
-/// One end of the windows. Anchors are a fixed number of rows from one another, so that
-/// answers do not depend on which windows are asked for together.
+/// One end of the windows. Anchors are a fixed number of rows apart, so that answers do not
+/// depend on which windows are requested together.
 struct Side<const K: usize> {
     anchor: usize,
-    /// Sums from the anchor on, for so many rows.
+    /// Sums from the anchor on, for `count` rows.
     sums: Vec<Sums<K>>,
     filled: usize,
 }
@@ -123,8 +119,8 @@ impl<const K: usize> Side<K> {
     }
 }
 
-/// Likewise for two sides. A sum waits for the one before it; those of both sides wait
-/// together. `pairs` is room for terms.
+/// Likewise for two sides. Each sum waits for the previous one; the sums of both sides run
+/// in parallel. `pairs` is a buffer for terms.
 #[inline(always)]
 fn reach_both<const K: usize>(
     (young, hi): (&mut Side<K>, usize),
@@ -154,8 +150,8 @@ fn reach_both<const K: usize>(
     old.reach(lo, terms);
 }
 
-/// Running sums of terms that are written down: all at once, in vector registers, which
-/// takes two thirds of the time of one sum after the other.
+/// Running sums of stored terms: all at once, in vector registers, which takes two thirds
+/// of the time of one sum after the other.
 #[inline(always)]
 fn add_up<'s, const K: usize>(
     [young, old]: [Sums<K>; 2],
@@ -188,7 +184,7 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     end: usize,
     /// No epoch has begun yet.
     is_idle: bool,
-    /// The epoch holds for windows that begin up to here.
+    /// The epoch is valid for windows that begin up to here.
     mid: usize,
     /// Two stacks answer up to `mid`.
     in_fallback: bool,
@@ -196,15 +192,15 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     is_inexact: bool,
     /// All rows before it are known to fit.
     seen: usize,
-    /// The sums from the old side's anchor to the young one's.
+    /// The sums from the anchor of the old side to that of the young side.
     between: [Units; K],
     young: Side<K>,
     old: Side<K>,
     /// Terms of both sides, and sums of windows, where there are several of each.
     pairs: Vec<[[f64; K]; 2]>,
     sums: Vec<[f64; K]>,
-    /// Since a window that shared nothing with the one before it: its start, and the rows
-    /// looked at to begin epochs.
+    /// The start of the last window that shared no row with its predecessor, and the number
+    /// of rows scanned since to begin epochs.
     since: usize,
     looked: usize,
 }
@@ -273,7 +269,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         }
     }
 
-    /// Whether any window may share nothing with the one before it.
+    /// Whether any window may share no row with the previous one.
     fn apart(&self, block: &Block<'_>) -> bool {
         const STEP: usize = 32;
         let stretches = block.lo.chunks(STEP).zip(block.hi.chunks(STEP));
@@ -286,14 +282,14 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         any
     }
 
-    /// How many windows share something with the one before, or are empty.
+    /// The number of windows that share a row with the previous one, or are empty.
     fn shared(&self, lo: &[usize], hi: &[usize]) -> usize {
         let mut pairs = lo.iter().zip(hi.windows(2));
         let apart = pairs.position(|(lo, ends)| *lo >= ends[0] && ends[1] > *lo);
         apart.unwrap_or(lo.len())
     }
 
-    /// Windows of an epoch; gives how many were answered, one at least.
+    /// Answers windows of an epoch; returns their number, at least one.
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> usize {
         let (lo, hi) = (block.lo[0], block.hi[0]);
@@ -345,7 +341,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         at + 1
     }
 
-    /// The first new row whose terms this epoch does not take.
+    /// The first new row whose terms exceed this epoch.
     #[inline(always)]
     fn refused(&self, end: usize) -> Option<usize> {
         let grid = self.grids[0];
@@ -369,7 +365,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         bad
     }
 
-    /// Brings the anchors to a window.
+    /// Moves the anchors to a window.
     #[inline(always)]
     fn follow(&mut self, lo: usize, hi: usize) {
         let terms = self.stacks.scan;
@@ -397,7 +393,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         start
     }
 
-    /// Answers windows; gives the first whose digits have cancelled.
+    /// Answers windows; returns the first whose digits have cancelled.
     #[inline(always)]
     fn join(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
         let between = self.floats(self.between);
@@ -408,7 +404,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         let sums = |(lo, hi)| window(between, &young[hi - first_young], &old[lo - first_old]);
         let mut any = false;
         if K == 1 {
-            // A single sum is its answer, of which nothing cancels.
+            // A single sum is the answer itself, so no digits cancel.
             for ((slot, &count), ends) in lowered.iter_mut().zip(counts).zip(block.windows()) {
                 *slot = terms.answer(sums(ends), count);
             }
@@ -437,8 +433,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         self.stacks.scan.has_cancelled(sums, answer, count, least)
     }
 
-    /// Looks at all rows of short windows from `first` on whose digits have cancelled;
-    /// gives the first long one.
+    /// Scans all rows of short windows from `first` on whose digits have cancelled; returns
+    /// the first long one.
     fn recompute_short(
         &self,
         first: usize,
@@ -521,7 +517,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
             terms.each(lo..hi, |terms| exact &= grid.holds(terms[0]));
         }
         if !exact {
-            // Windows with a term like this have a sum that makes up for lost digits.
+            // In windows with a term like this, lost digits are irrelevant for the sum.
             (self.is_inexact, self.mid) = (true, last(&|size| size > most / 4.0));
         }
         self.grids = std::array::from_fn(|of| if of == 0 { grid } else { grid.squared() });
@@ -535,7 +531,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         self.young.begin(hi, start);
     }
 
-    /// Windows beyond any grid.
+    /// Windows with terms beyond any grid.
     #[inline(never)]
     fn fallback(&mut self, block: &Block<'_>, lowered: &mut [f64]) {
         self.stacks.answer(block, lowered);
@@ -565,8 +561,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     }
 }
 
-/// The least sum of squares per value, in parts of the greatest square, for which the digits
-/// that its terms have lost do not count.
+/// The least sum of squares per value, in parts of the greatest square, for which the
+/// digits that its terms have lost are irrelevant.
 const MIN_SQUARES: f64 = 1.0 / (1 << 28) as f64;
 
 #[inline(always)]

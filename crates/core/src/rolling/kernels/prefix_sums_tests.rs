@@ -1,4 +1,5 @@
-//! Running sums against a look at every window, over data that ends epochs in all ways.
+//! Running sums compared with a scan of every window, over data that ends epochs in all
+//! ways.
 
 use super::ops::{Moments, NullableColumn, Sum};
 use super::prefix_sums::{PrefixSums, Terms};
@@ -18,7 +19,7 @@ impl Random {
         self.below(1 << 30) as f64 / (1 << 29) as f64 - 1.0
     }
 
-    /// Stretches of rows, each of another kind.
+    /// Blocks of rows, each of another kind.
     fn values(&mut self, count: usize) -> Vec<f64> {
         let mut values = Vec::new();
         let mut walk = 0.0;
@@ -45,7 +46,7 @@ impl Random {
         values
     }
 
-    /// Windows whose ends only move forward; some are empty, some share nothing.
+    /// Windows whose ends only move forward; some are empty, some share no rows.
     fn windows(&mut self, count: usize, length: usize) -> (Vec<usize>, Vec<usize>) {
         let (mut lo, mut hi) = (Vec::new(), Vec::new());
         let (mut old, mut young) = (0, 0);
@@ -60,7 +61,7 @@ impl Random {
     }
 }
 
-/// The answers, in blocks that end where `random` says.
+/// The answers, in blocks of random lengths.
 fn answers<'a, T: Terms<K>, const K: usize>(
     terms: T,
     counts: Counts<'a>,
@@ -85,7 +86,7 @@ fn answers<'a, T: Terms<K>, const K: usize>(
     answers
 }
 
-/// To the last bit.
+/// Equality to the last bit.
 fn same(some: &[f64], others: &[f64], seed: u64) {
     let mut pairs = some.iter().zip(others);
     let apart = pairs.position(|(a, b)| a.to_bits() != b.to_bits());
@@ -141,7 +142,7 @@ fn check(seed: u64) {
         }
         let about: Vec<f64> = deviations(mean).map(|value| value * value).collect();
         let expected = Twofold::fold_slice(&about).value() * n;
-        // A value far from all others has digits that its distance cannot hold.
+        // The distance of a value far from all others cannot hold all its digits.
         let grain = rows
             .iter()
             .fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -163,13 +164,13 @@ fn running_sums_are_those_of_every_window() {
     }
 }
 
-/// Another one each day: `make test` sets it.
+/// The seed, which `make test` changes every day.
 fn first_seed() -> u64 {
     let seed = std::env::var("SLIDEWISE_SEED").unwrap_or_default();
     seed.parse().unwrap_or_default()
 }
 
-/// Groups that are one after the other in a column answer as if each were alone.
+/// Consecutive groups of a column answer as if each were alone.
 #[test]
 fn a_window_that_shares_nothing_begins_anew() {
     for seed in 0..200 {

@@ -5,7 +5,7 @@ use super::{Block, Counts};
 use crate::rolling::output::OutputChunk;
 use crate::rolling::{Error, Overflow};
 
-/// Result columns of one span, all values there unless left out.
+/// Result columns of one span; all values are present unless left out.
 pub(super) struct Sink<'a, 'p> {
     pub(super) chunks: &'a mut [OutputChunk<'p>],
     pub(super) span: usize,
@@ -58,7 +58,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// Integers that may not fit; those that do not are missing, if that is not an error.
+    /// Integers that may not fit int64; these are missing, unless overflow is an error.
     pub(super) fn wide_integers(
         &mut self,
         index: usize,
@@ -87,7 +87,7 @@ impl Sink<'_, '_> {
         Ok(())
     }
 
-    /// Windows of less than `least` values have no answer.
+    /// Windows with fewer than `least` values have no answer.
     #[inline(always)]
     pub(super) fn leave_out(
         &mut self,
@@ -99,7 +99,7 @@ impl Sink<'_, '_> {
         if block.own && counts.0.is_none() && least == 1 {
             return;
         }
-        // Rarely any is: this test is vectorised.
+        // Such windows are rare, and this test is vectorised.
         let few = |(lo, hi)| counts.of(lo, hi) < least;
         if !block.windows().fold(false, |any, window| any | few(window)) {
             return;

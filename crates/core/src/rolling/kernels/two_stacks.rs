@@ -5,14 +5,12 @@
 //!      | suffixes   | back       |      answer = suffixes[lo] ⊗ back[hi]
 //! ```
 //!
-//! When `lo` passes `mid`, the window is folded anew from its young end (the *flip*) and
-//! `mid` moves to `hi`. Nothing is ever subtracted. Between two flips there is no branch
-//! to mispredict: the folds behind `mid` are written down for a block of windows, then
-//! front and back are joined window by window, which none has to wait for. ≤ 3 combines
-//! per row.
-//!
-//! A window that shares nothing with the one before it starts with a flip too. So the
-//! answers of a group do not depend on what came before it.
+//! When `lo` passes `mid`, the window is folded anew from its latest row backwards (the
+//! *flip*) and `mid` moves to `hi`. No value is subtracted. Between two flips there is no
+//! branch to mispredict: the folds behind `mid` are stored for a block of windows, then
+//! front and back are joined window by window, independently of one another. ≤ 3 combines
+//! per row. A window that shares no row with the previous one also starts with a flip. So
+//! the answers of a group do not depend on earlier groups.
 
 use std::ops::Range;
 
@@ -33,7 +31,7 @@ pub(super) trait Scan: Copy {
     /// `fold ⊗ value[at]`.
     fn absorb(&self, fold: Self::Fold, at: usize) -> Self::Fold;
     fn join(&self, older: Self::Fold, younger: Self::Fold) -> Self::Fold;
-    /// Writes down `fold` with one row after the other; gives the last.
+    /// Stores the folds of `fold` with one row after the other; returns the last.
     #[inline(always)]
     fn forward(
         &self,
@@ -48,7 +46,7 @@ pub(super) trait Scan: Copy {
         }
         fold
     }
-    /// Writes down the fold of each row and all behind it.
+    /// Stores the fold of each row and all later ones.
     #[inline(always)]
     fn backward(&self, rows: Range<usize>, slots: &mut [Self::Fold]) {
         let identity = self.identity();
@@ -58,11 +56,11 @@ pub(super) trait Scan: Copy {
             *slot = fold;
         }
     }
-    /// From a fold over so many values.
+    /// Lowers a fold over `count` values.
     fn lower(&self, fold: Self::Fold, count: f64) -> Self::Lowered;
 
-    /// Called before `lo..hi` is folded anew: a pivot may change now. A `fresh` window shares
-    /// no row with those before it.
+    /// Called before `lo..hi` is folded anew: the pivot may change now. A `fresh` window
+    /// shares no row with earlier ones.
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
     /// Whether a fold has lost so many digits that the window must be folded anew.
     #[inline(always)]
@@ -131,7 +129,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
     fn until(&self, block: &Block<'_>, at: usize) -> usize {
         let (lo, hi) = (&block.lo[at..], &block.hi[at..]);
         if self.hi == self.mid {
-            // Nothing lies behind `mid` yet: the next window may begin there.
+            // There are no rows behind `mid` yet: the next window may begin there.
             let same = hi.partition_point(|hi| *hi == self.mid).max(1);
             if lo.get(same) == Some(&self.mid) {
                 return at + same;
@@ -140,7 +138,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         at + lo.partition_point(|lo| *lo <= self.mid)
     }
 
-    /// Windows that begin before `mid`; gives how many were answered.
+    /// Answers windows that begin before `mid`; returns their number.
     #[inline(always)]
     fn run(&mut self, (lo, hi): (&[usize], &[usize]), lowered: &mut [S::Lowered]) -> usize {
         let (first, end) = (self.hi, hi[hi.len() - 1]);
@@ -204,8 +202,8 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         })
     }
 
-    /// One window, far from the one before it: there is no use in writing down the folds
-    /// of all rows between them.
+    /// One window far from the previous one: the folds of all rows between them need not be
+    /// stored.
     fn step(&mut self, lo: usize, hi: usize) -> S::Lowered {
         for place in self.hi..hi {
             self.back = self.scan.absorb(self.back, place);
@@ -229,7 +227,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         let count = self.counts.float(lo, hi);
         let lowered = self.scan.lower(whole, count);
         if self.scan.needs_rebase(whole, lowered, count) {
-            // The first pivot of values that are very far from it is only an estimate.
+            // For values that are very far from it, the first pivot is only an estimate.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);
         }
@@ -239,7 +237,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
 
     fn fold_suffixes(&mut self, lo: usize, hi: usize) {
         let identity = self.scan.identity();
-        // What stays from before is written over; only growth is filled.
+        // Old content is overwritten; only the growth is filled.
         self.suffixes.truncate(hi - lo + 1);
         self.suffixes.resize(hi - lo + 1, identity);
         self.suffixes[hi - lo] = identity;
