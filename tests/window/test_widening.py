@@ -7,6 +7,7 @@ like `recalculate`, the oracle of all algorithms.
 import math
 import pickle
 import random
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,39 +15,24 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.aggregations import KINDS
+from slidewise.aggregations.base import BITS
 from slidewise.window.algorithms import ALGORITHMS
 
+# The arguments of those that need one, and those of columns that do not widen.
+ARGUMENTS = {
+    "top_k": {"k": 3},
+    "bottom_k": {"k": 3},
+    "quantile": {"q": 0.3},
+    "approx_quantile": {"q": 0.5},
+    "heavy_hitters": {"k": 2},
+}
+OTHERS = {"collect", "concat", "collect_distinct", "covariance", "correlation", *BITS}
+SKETCHES = ("approx_quantile", "approx_count_distinct", "heavy_hitters")
 AGGS = {
-    "sum": sw.sum,
-    "mean": sw.mean,
-    "min": sw.min,
-    "max": sw.max,
-    "range": sw.range,
-    "variance": sw.variance,
-    "stddev": sw.stddev,
-    "skewness": sw.skewness,
-    "kurtosis": sw.kurtosis,
-    "min_count": sw.min_count,
-    "max_count": sw.max_count,
-    "first": sw.first,
-    "last": sw.last,
-    "geometric_mean": sw.geometric_mean,
-    "product": sw.product,
-    "sum_of_squares": sw.sum_of_squares,
-    "any": sw.any,
-    "all": sw.all,
-    "count": sw.count,
-    "top_k": lambda *of, **where: sw.top_k(*of, k=3, **where),
-    "bottom_k": lambda *of, **where: sw.bottom_k(*of, k=3, **where),
-    "arg_min": sw.arg_min,
-    "arg_max": sw.arg_max,
-    "count_distinct": sw.count_distinct,
-    "mode": sw.mode,
-    "median": sw.median,
-    "quantile": lambda *of, **where: sw.quantile(*of, q=0.3, **where),
-    "approx_quantile": lambda *of, **where: sw.approx_quantile(*of, q=0.5, **where),
-    "approx_count_distinct": sw.approx_count_distinct,
-    "heavy_hitters": lambda *of, **where: sw.heavy_hitters(*of, k=2, **where),
+    kind: partial(getattr(sw, kind), **ARGUMENTS.get(kind, {}))
+    for kind in (*KINDS, *SKETCHES)
+    if kind not in OTHERS
 }
 PAIRS = {
     "covariance": lambda: sw.covariance("x", "y"),

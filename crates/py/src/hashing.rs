@@ -1,8 +1,10 @@
 //! The stable hash by which sketches identify a value: equal in every process, over tables,
-//! and on every machine. XXH64, seed 42, of the eight bytes (little endian) of an integer
-//! and of the UTF-8 of a text; other kinds have other seeds. Values that are equal in
-//! Python have equal hashes: a bool hashes like an int, a float without a fraction like the
-//! int it equals, both zeros alike. All NaNs are one value.
+//! and on every machine.
+//!
+//! XXH64, seed 42, of the eight bytes (little endian) of an integer and of the UTF-8 of a
+//! text; other kinds have other seeds. Values that are equal in Python have equal hashes: a
+//! bool hashes like an int, a float without a fraction like the int it equals, both zeros
+//! alike. All NaNs are one value.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};

@@ -9,6 +9,7 @@ use pyo3::sync::PyOnceLock;
 pub(crate) const SIGNAL_CHECK_ROWS: usize = 1 << 14;
 
 /// Checks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
+///
 /// The interpreter does both when it enters a function, so one is called. Releasing the GIL
 /// for a moment is not a substitute: it wakes a waiting thread, which finds the GIL taken
 /// again and starts its wait anew, for seconds on end.

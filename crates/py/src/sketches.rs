@@ -30,10 +30,13 @@ pub(crate) fn answer<'py>(
 }
 
 /// A Bloom filter: a set of values without false negatives, with a few false positives.
+///
 /// The answer of `bloom`, also as bytes in a column of answers. Values are identified by
 /// their 64-bit hash (XXH64, seed 42, of the eight little-endian bytes of an int or the
 /// UTF-8 of a str): Apache DataSketches reads these bytes, and finds a value by this hash
-/// as an unsigned 64-bit number. Example:
+/// as an unsigned 64-bit number.
+///
+/// Example:
 ///     >>> import slidewise as sw
 ///     >>> w = sw.Window(sw.bloom(capacity=1000, error_rate=0.01))
 ///     >>> w.insert_many([1, 2], ["ada", "bob"])
@@ -63,6 +66,7 @@ impl Bloom {
     }
 
     /// Whether a value may be in the set: False is certain. None never is.
+    ///
     /// Raises:
     ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn might_contain(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -87,6 +91,7 @@ impl Bloom {
     }
 
     /// The filter of the values of both.
+    ///
     /// Raises:
     ///     SpecError: If they are of different sizes.
     fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -114,9 +119,12 @@ impl Bloom {
     }
 }
 
-/// A Count-Min sketch: the counts of values, never too low. The answer of `count_min`, also
-/// as bytes in a column of answers. Values are identified by their 64-bit hash, as in
-/// `Bloom`. Example:
+/// A Count-Min sketch: the counts of values, never too low.
+///
+/// The answer of `count_min`, also as bytes in a column of answers. Values are identified
+/// by their 64-bit hash, as in `Bloom`.
+///
+/// Example:
 ///     >>> import slidewise as sw
 ///     >>> w = sw.Window(sw.count_min(error=0.01))
 ///     >>> w.insert_many([1, 2, 3], ["ada", "bob", "ada"])
@@ -144,6 +152,7 @@ impl CountMin {
     }
 
     /// An upper bound of the count of a value; 0 for None.
+    ///
     /// Raises:
     ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn estimate(&self, value: &Bound<'_, PyAny>) -> PyResult<i64> {
@@ -164,6 +173,7 @@ impl CountMin {
     }
 
     /// The sketch of the values of both.
+    ///
     /// Raises:
     ///     SpecError: If they are of different sizes.
     fn __add__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {

@@ -1,7 +1,8 @@
 //! Converts Python values to cells of the core while their column has no type yet.
+//!
 //! Conversion takes two steps. [`read_value`] may run a user's `__index__` or `__float__`
-//! and happens before the window is locked; [`Untyped::resolve_dtype`] fixes the type of
-//! the column and happens under the lock, where no Python code may run.
+//! and happens before the window is locked; [`Untyped::resolve_dtype`] fixes the type of the
+//! column and happens under the lock, where no Python code may run.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;

@@ -214,7 +214,7 @@ def reading(file: Path, kind: str) -> Iterator[None]:
     """Turns the errors of a format's reader into one message.
 
     Raises:
-        SpecError: If the content is not what the file's name says.
+        SpecError: If the content has another format than the file's ending.
     """
     try:
         yield

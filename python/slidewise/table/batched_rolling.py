@@ -156,7 +156,7 @@ def rolling_batches(
 def checked_batches(
     batches: Iterable[pa.RecordBatch], spec: Spec, order: Order
 ) -> Iterator[pa.RecordBatch]:
-    """The batches, with `check_rows` unless the order says that they have passed it."""
+    """The batches, checked by `check_rows` unless `order.is_checked`."""
     for batch in batches:
         if not order.is_checked:
             check_rows(batch, spec)

@@ -28,7 +28,7 @@ from slidewise.table.kernel_call import KernelCall, resolve_threads
 __all__ = ["explain", "explain_spec"]
 
 # The kernels: a description, and nanoseconds per row and window on one core, measured
-# as docs/speed.md says, in windows of some thousand rows.
+# as in docs/speed.md, in windows of some thousand rows.
 _KERNELS = {
     "counts": ("from the two ends of the window", 2),
     "ends": ("the value at one end of the window", 2),

@@ -3,12 +3,15 @@
 //! A sum of values such as 1e308 can exceed all floats, and come back when values leave the
 //! window or another part of a tree is added. Until then it is scaled by 2⁻⁶⁴ and stored in
 //! the two words of a [`Twofold`], in an encoding that no other sum uses:
+//!
 //! - the error is the sum, which is finite and not zero,
 //! - the sum is a NaN whose last 32 bits are the rounding error, as a float of 32 bits. The
-//! 77 bits together keep sums of a billion such values as accurate as other sums. A NaN
-//! among the values has the error 0 or NaN. Sums of squares and of products are larger
-//! still: those of deviations of 1e200 are [`Wide`], scaled by 2⁻¹²⁰⁰, which another bit of
-//! the NaN marks.
+//! 77 bits together keep sums of a billion such values as accurate as other sums.
+//!
+//! A NaN among the values has the error 0 or NaN.
+//!
+//! Sums of squares and of products are larger still: those of deviations of 1e200 are
+//! [`Wide`], scaled by 2⁻¹²⁰⁰, which another bit of the NaN marks.
 
 use super::moments::times_power;
 use super::twofold::{Twofold, two_sum};

@@ -1,6 +1,7 @@
 //! `collect`: the values in time order. It is not commutative, so it reveals any wrong
-//! order of combining, and its combine takes constant time, so every window can use it. A
-//! partial is a persistent sequence: a tree of concatenations that share their parts.
+//! order of combining, and its combine takes constant time, so every window can use it.
+//!
+//! A partial is a persistent sequence: a tree of concatenations that share their parts.
 //! Chains of them grow as deep as the window, so nothing here recurses.
 
 use std::fmt::Debug;

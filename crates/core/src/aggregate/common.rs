@@ -1,7 +1,9 @@
 //! Specialised code for the most common records: means, geometric means, variances and
-//! standard deviations of floats. Their words equal those that [`Component`]s would
-//! compute, bit for bit; but there is no dispatch on components, and offsets are constants.
-//! So a combine is arithmetic only, which pays because it takes just a dozen operations.
+//! standard deviations of floats.
+//!
+//! Their words equal those that [`Component`]s would compute, bit for bit; but there is no
+//! dispatch on components, and offsets are constants. So a combine is arithmetic only,
+//! which pays because it takes just a dozen operations.
 
 use super::DType;
 use super::component::{Component, put};

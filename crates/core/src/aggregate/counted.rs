@@ -1,8 +1,9 @@
 //! The sum of float64 for algorithms that subtract.
 //!
 //! After all values are subtracted, a sum is a zero that does not show whether there are
-//! values. So this sum counts them; [`SumF64`] needs no count. [`SumF64`]:
-//! super::word::SumF64
+//! values. So this sum counts them; [`SumF64`] needs no count.
+//!
+//! [`SumF64`]: super::word::SumF64
 
 use super::column::Column;
 use super::component::get_i128;

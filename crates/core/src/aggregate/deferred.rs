@@ -5,7 +5,10 @@
 //! *pending* term that holds its operands, in constant time; this cannot fail. A caller
 //! that needs an answer computes it by [`Term::force`], outside of any window, and the term
 //! keeps the value for all that share it. This makes every algorithm all-or-nothing by
-//! construction: code that can raise runs only in calls that change nothing. Invariants:
+//! construction: code that can raise runs only in calls that change nothing.
+//!
+//! Invariants:
+//!
 //! 1. A term is *ready* (holds its value) or *pending* (holds its operands); it becomes
 //!    ready once, and then drops its operands.
 //! 2. The [`Mark`] of a term is that of its leaves in their order, however grouped: two
@@ -174,9 +177,10 @@ impl<T> Drop for Node<T> {
 pub struct Term<T>(Option<Arc<Node<T>>>);
 
 impl<T: Clone> Term<T> {
-    /// The value, computed if it is pending; `None` for the empty partial. `call` gets the
-    /// operands of one operation at a time; operands are computed first, and no operation
-    /// runs twice. Values computed before a failure stay.
+    /// The value, computed if it is pending; `None` for the empty partial.
+    ///
+    /// `call` gets the operands of one operation at a time; operands are computed first,
+    /// and no operation runs twice. Values computed before a failure stay.
     pub fn force<E>(
         &self,
         call: &mut impl FnMut(UdafCall, &T, &T) -> std::result::Result<T, E>,

@@ -3,9 +3,10 @@
 //!
 //! They are not monoids. Structures over all values of a window answer them:
 //! [`window::holistic`](crate::window::holistic) and [`rolling`](crate::rolling). This
-//! module defines the answers for both. Values are compared as words of [`extreme_word`]:
-//! NaN is the largest and all NaNs are one value, as are the two zeros. A NaN absorbs in a
-//! quantile, as in an extreme.
+//! module defines the answers for both.
+//!
+//! Values are compared as words of [`extreme_word`]: NaN is the largest and all NaNs are
+//! one value, as are the two zeros. A NaN absorbs in a quantile, as in an extreme.
 
 use super::{Answer, DType, Kind, extreme_value, extreme_word};
 

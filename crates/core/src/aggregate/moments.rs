@@ -1,7 +1,10 @@
 //! Moments, products of two columns, and products of many values: the longer operations of
-//! components. Central moments are merged about the mean of both parts (Chan, Golub,
-//! LeVeque 1979; Pébay 2008, §II), each kept with its rounding error; they are never made
-//! of sums of powers. With δ the distance between the means of parts of n_a and n_b values:
+//! components.
+//!
+//! Central moments are merged about the mean of both parts (Chan, Golub, LeVeque 1979;
+//! Pébay 2008, §II), each kept with its rounding error; they are never made of sums of
+//! powers. With δ the distance between the means of parts of n_a and n_b values:
+//!
 //! ```text
 //!     M3 = M3a + M3b + δ³ n_a n_b (n_a − n_b)/n² + 3δ (n_a M2b − n_b M2a)/n
 //!     M4 = M4a + M4b + δ⁴ n_a n_b (n_a² − n_a n_b + n_b²)/n³

@@ -1,10 +1,11 @@
-//! An aggregation whose functions the caller compiled, over records of a fixed size. The
-//! functions are given by pointer. They get pointers to records of 64-bit words, and write
-//! the result to the last pointer. The caller of the unsafe constructor of [`Functions`]
-//! guarantees that they read and write no more than the record and that they neither unwind
-//! nor call back. Every call is an unsafe block that states why its pointers are valid. A
-//! partial also counts its values: a count of 0 is an empty window or a missing value, so
-//! no identity is needed.
+//! An aggregation whose functions the caller compiled, over records of a fixed size.
+//!
+//! The functions are given by pointer. They get pointers to records of 64-bit words, and
+//! write the result to the last pointer. The caller of the unsafe constructor of
+//! [`Functions`] guarantees that they read and write no more than the record and that they
+//! neither unwind nor call back. Every call is an unsafe block that states why its pointers
+//! are valid. A partial also counts its values: a count of 0 is an empty window or a
+//! missing value, so no identity is needed.
 
 use std::hash::{Hash, Hasher};
 

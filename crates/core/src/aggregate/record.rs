@@ -465,7 +465,7 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
         let mut components = self.plan.components.iter();
         match components.all(|component| component.can_hold(partial.as_ref())) {
             true => Ok(partial),
-            false => damaged("more of the best values than were asked for"),
+            false => damaged("more of the best values than were requested"),
         }
     }
 }

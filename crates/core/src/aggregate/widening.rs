@@ -1,12 +1,14 @@
-//! Converts the entries of a window when columns change from int64 to float64. A window
-//! without `dtype=` computes with int64 until the first float comes. Then a window over
-//! float64 takes over its entries: they are [`Erased`] of the monoid that held them, and
-//! read by the monoid that answers the same request over the new types
+//! Converts the entries of a window when columns change from int64 to float64.
+//!
+//! A window without `dtype=` computes with int64 until the first float comes. Then a window
+//! over float64 takes over its entries: they are [`Erased`] of the monoid that held them,
+//! and read by the monoid that answers the same request over the new types
 //! ([`Aggregation::erase`], [`Aggregation::widen`]). The structure folds the entries anew,
-//! so this module needs no code for structures. Every value is an integer that float64
-//! holds; the caller checks that. A partial of several values (combined at one time, or of
-//! a row with missing values) may not be: sums keep their remainder in a [`Twofold`], and a
-//! product that int64 cannot hold is refused.
+//! so this module needs no code for structures.
+//!
+//! Every value is an integer that float64 holds; the caller checks that. A partial of
+//! several values (combined at one time, or of a row with missing values) may not be: sums
+//! keep their remainder in a [`Twofold`], and a product that int64 cannot hold is refused.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer};
 ///
 /// The upper 32 bits count the values and the lower 96 hold their sum, so that one
 /// addition carries both: "no values" differs from "sum 0", and no sum of 2³¹ values can
-/// overflow before the answer is asked for.
+/// overflow before the answer is requested.
 #[derive(Clone, Copy, Debug)]
 pub struct SumI64;
 

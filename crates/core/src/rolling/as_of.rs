@@ -1,6 +1,7 @@
-//! Answers as of arrival: each query point sees only rows that arrived no later. Rows enter
-//! a window in their order of arrival, ties kept apart, and each queries its range of
-//! times. FiBA takes late rows: no row costs more than O(log n) combines.
+//! Answers as of arrival: each query point sees only rows that arrived no later.
+//!
+//! Rows enter a window in their order of arrival, ties kept apart, and each queries its
+//! range of times. FiBA takes late rows: no row costs more than O(log n) combines.
 
 use super::frame_bounds::clamp;
 use super::{Answers, Error, Group, Length, QueryPoints, Sink, Span, Step};

@@ -3,8 +3,10 @@
 
 /// The position at which the window of each row begins. `values` are in order of group and
 /// time and do not fall within a group; `begins` has the first position of each row's
-/// group. A value that falls gives an error with its position. Windows only move forward,
-/// because a later value is no nearer to earlier ones.
+/// group. A value that falls gives an error with its position.
+///
+/// Windows only move forward, because a later value is no nearer to earlier ones.
+///
 /// # Panics
 /// If `begins` is shorter than `values`.
 pub fn delta_starts<T: PartialOrd + Copy>(

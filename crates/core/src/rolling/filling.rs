@@ -24,9 +24,10 @@ impl Filling<'_, '_> {
 }
 
 /// Result columns that `fill` fills, for a number of spans and rows. Answers that it does
-/// not put are missing, as are integers that int64 cannot hold. `ranks` maps each row of
-/// the columns to the row that `fill` puts, so that consecutive answers are written
-/// consecutively.
+/// not put are missing, as are integers that int64 cannot hold.
+///
+/// `ranks` maps each row of the columns to the row that `fill` puts, so that consecutive
+/// answers are written consecutively.
 pub fn fill_columns(
     aggs: &[AggSpec],
     dtypes: &[DType],

@@ -24,6 +24,7 @@ impl SortLayout {
     }
 
     /// The begin of the window of each position.
+    ///
     /// # Panics
     /// If a row with a flag is not of this table.
     pub fn flag_starts(&self, flagged: impl Iterator<Item = usize>, since: Since) -> Vec<i64> {

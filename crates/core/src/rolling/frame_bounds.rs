@@ -1,5 +1,6 @@
-//! The rows in the window of each row, by time or by number. No overflow is possible:
-//! distances between int64 times are unsigned 64-bit numbers.
+//! The rows in the window of each row, by time or by number.
+//!
+//! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
 use super::simd::{SimdTask, dispatch_simd};
 

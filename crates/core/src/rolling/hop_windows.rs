@@ -1,6 +1,7 @@
-//! The windows over a table: hops on a grid, and sessions between gaps. They are answered
-//! as [`QueryPoints`](super::QueryPoints): `ends` are their times, and `starts` is where
-//! the windows begin.
+//! The windows over a table: hops on a grid, and sessions between gaps.
+//!
+//! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are their times, and
+//! `starts` is where the windows begin.
 
 use super::sort_layout::SortLayout;
 

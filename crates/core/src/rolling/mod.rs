@@ -12,9 +12,10 @@
 //!
 //! Quantiles and other holistic aggregations have structures of their own ([`holistic`]).
 //!
-//! Answers are written to [`Output`] columns in the order of the table. The functions
-//! between [`rolling`] or [`partials`] and the folds are inlined in optimised builds: the
-//! calling crate compiles them, and shares FiBA over numbers with its windows.
+//! Answers are written to [`Output`] columns in the order of the table.
+//!
+//! The functions between [`rolling`] or [`partials`] and the folds are inlined in optimised
+//! builds: the calling crate compiles them, and shares FiBA over numbers with its windows.
 
 pub mod as_of;
 pub mod delta_windows;
@@ -185,6 +186,7 @@ pub fn rolling(
 
 /// Like [`rolling`], for a table that was already sorted to `layout`, without an order of
 /// arrival.
+///
 /// # Panics
 /// Likewise, and if the layout is of another table.
 #[cfg_attr(not(debug_assertions), inline)]

@@ -10,6 +10,7 @@ pub struct Order {
 
 impl Order {
     /// Sorts stably; a group that is already in order costs one pass.
+    ///
     /// # Panics
     /// If a group code is not in `0..count`.
     pub fn new(groups: Option<&[u32]>, keys: &[i64], count: usize) -> Self {

@@ -1,8 +1,9 @@
-//! Sorts a table, cuts it into parts, and restores the order of the answers. Rows and query
-//! points are sorted by group and time ([`Permutation`]). A part is some groups, or all of
-//! them for one span: a request of its own over slices of the columns. The answers of a
-//! part depend on its groups alone, so that several threads may answer parts with the same
-//! results.
+//! Sorts a table, cuts it into parts, and restores the order of the answers.
+//!
+//! Rows and query points are sorted by group and time ([`Permutation`]). A part is some
+//! groups, or all of them for one span: a request of its own over slices of the columns.
+//! The answers of a part depend on its groups alone, so that several threads may answer
+//! parts with the same results.
 
 use std::borrow::Cow;
 use std::ops::Range;

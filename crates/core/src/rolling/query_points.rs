@@ -1,7 +1,8 @@
 //! Query points: windows that end at other times than the rows, such as earlier by an
-//! offset, at the rows of another table, or at the ends of hops and sessions. In order of
-//! group and time, both ends of these windows only move forward, too. So they become
-//! [`Ranges`] of positions, which the folds of ordinary windows answer.
+//! offset, at the rows of another table, or at the ends of hops and sessions.
+//!
+//! In order of group and time, both ends of these windows only move forward, too. So they
+//! become [`Ranges`] of positions, which the folds of ordinary windows answer.
 
 use super::Request;
 use super::frame_bounds::{Length, Span};

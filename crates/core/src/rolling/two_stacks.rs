@@ -2,6 +2,7 @@
 //!
 //! The window `[lo, hi)` is split at `mid`. Before `mid` the fold of every suffix is kept;
 //! after it there is one running fold:
+//!
 //! ```text
 //!     lo           mid          hi
 //!      | suffixes   | back       |      answer = suffixes[lo] ⊗ back

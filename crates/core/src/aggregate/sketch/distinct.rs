@@ -1,4 +1,5 @@
 //! Approximate distinct counts: the registers of HyperLogLog++.
+//!
 //! | card   |                                                                        |
 //! |--------|------------------------------------------------------------------------|
 //! | papers | Flajolet et al. 2007 (registers); Heule, Nunkesser, Hall 2013, §5      |

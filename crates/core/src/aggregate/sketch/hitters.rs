@@ -1,14 +1,18 @@
 //! The most frequent values: Space Saving, with merges.
+//!
 //! | card   |                                                                        |
 //! |--------|------------------------------------------------------------------------|
 //! | papers | Metwally, Agrawal, El Abbadi 2005, §3; Agarwal et al. 2012, §3 (merge) |
 //! | laws   | merges in any grouping and order to the same guarantee, not to the     |
 //! |        | same counts; exact while there are no more different values than m     |
-//! | error  | counts are too large by n/(m+1) at most, and each says by how much     |
+//! | error  | counts are too large by n/(m+1) at most, and each has its error bound  |
 //! | costs  | absorb and merge O(m)                                                  |
 //!
 //! Each kept value has a count and a bound on the error of the count. A value that is not
-//! kept may have occurred up to *floor* times, so it starts with that count. Invariants:
+//! kept may have occurred up to *floor* times, so it starts with that count.
+//!
+//! Invariants:
+//!
 //! 1. At most m counters, by rising hash.
 //! 2. A value occurred at least count − error times and at most count times; one without a
 //! counter at most floor times.

@@ -4,10 +4,11 @@
 //! A [`Sketch`] keeps few words unchanged, which is exact and small, and becomes *dense*
 //! when they would take more memory than the dense form. Both forms depend on the words
 //! alone, so Bloom filters, distinct counts and Count-Min have the same bits in every
-//! grouping and order. For quantiles this holds only for few values. Bloom filters and
-//! Count-Min are those of Apache DataSketches (its Rust crate: same bytes as its other
-//! languages, no unsafe code, no dependencies); [`distinct`], [`quantiles`] and [`hitters`]
-//! explain on their cards why they are not from that crate.
+//! grouping and order. For quantiles this holds only for few values.
+//!
+//! Bloom filters and Count-Min are those of Apache DataSketches (its Rust crate: same
+//! bytes as its other languages, no unsafe code, no dependencies); [`distinct`],
+//! [`quantiles`] and [`hitters`] explain on their cards why they are not from that crate.
 
 pub mod digest;
 pub mod distinct;

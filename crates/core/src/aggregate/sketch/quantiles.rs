@@ -11,7 +11,10 @@
 //!
 //! A value on level h stands for 2^h values. When there are too many values, the lowest
 //! full level is sorted, every other value moves one level up, and the rest are dropped. A
-//! coin decides which half is kept, so that errors cancel. Invariants:
+//! coin decides which half is kept, so that errors cancel.
+//!
+//! Invariants:
+//!
 //! 1. Σ over levels of length · 2^h is the number of values.
 //! 2. No more values are kept than all capacities together, k (2/3)^depth per level, at
 //!    least 8.

@@ -1,6 +1,8 @@
 //! A set of small numbers as bits, with levels of bits above that mark words that are not
-//! empty. A neighbour is found in a step or two if the set is dense, and else in `log₆₄ n`
-//! steps, at any distance.
+//! empty.
+//!
+//! A neighbour is found in a step or two if the set is dense, and else in `log₆₄ n` steps,
+//! at any distance.
 
 const WORD: usize = 64;
 

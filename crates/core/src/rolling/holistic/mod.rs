@@ -3,6 +3,7 @@
 //! A window's values are kept in a [`WindowMultiset`] that rows enter and leave; values are
 //! not combined. Sorting or hashing a chunk of the column gives ranks or codes of the
 //! values first, so that a row that enters or leaves touches only a few words:
+//!
 //! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`RankSet`])
 //! - modes: counts by rank below a tree of maxima ([`ModeTree`])
 //! - distinct counts: counts by code ([`DistinctCounts`])
@@ -10,11 +11,12 @@
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
 //!   tables only
 //! - estimated distinct counts: the registers of a sketch, each with the values that may
-//! become its maximum ([`SlidingHll`]); whole tables only Over a whole table, two pointers
-//! move forward, so every row enters and leaves once. As of arrival, the window moves from
-//! the range of times of one row to that of the next to arrive, and only rows that have
-//! arrived enter. The cost grows with the distance between these ranges, and is at most
-//! both of them together.
+//! become its maximum ([`SlidingHll`]); whole tables only
+//!
+//! Over a whole table, two pointers move forward, so every row enters and leaves once. As
+//! of arrival, the window moves from the range of times of one row to that of the next to
+//! arrive, and only rows that have arrived enter. The cost grows with the distance between
+//! these ranges, and is at most both of them together.
 
 mod bits;
 mod codes;

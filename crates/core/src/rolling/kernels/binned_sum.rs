@@ -1,18 +1,22 @@
-//! Exact sums of floats on a grid, which may therefore be subtracted. A term x of at most
-//! 2ᴱ is split into a multiple of the coarse unit 2ᴱ⁻⁴⁰, and its remainder into a multiple
-//! of the fine unit 2ᴱ⁻⁸⁰. Multiples of a unit add up without rounding, like integers, in
-//! floats that are biased to a magnitude whose last bit is the unit: four additions split a
-//! term and add up both parts. The part below the fine unit is lost: at most 2ᴱ⁻⁸¹ per
-//! term, once, for sums of any length. [`Grid::holds`] tests whether a term loses nothing.
-//! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a
-//! large multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita,
-//! Oishi, *Accurate Floating-Point Summation, Part I* (SIAM J. Sci. Comput. 31(1), 2008).
-//! Biased accumulators that split and add at once: Demmel, Nguyen, *Fast Reproducible
+//! Exact sums of floats on a grid, which may therefore be subtracted.
+//!
+//! A term x of at most 2ᴱ is split into a multiple of the coarse unit 2ᴱ⁻⁴⁰, and its
+//! remainder into a multiple of the fine unit 2ᴱ⁻⁸⁰. Multiples of a unit add up without
+//! rounding, like integers, in floats that are biased to a magnitude whose last bit is the
+//! unit: four additions split a term and add up both parts.
+//!
+//! The part below the fine unit is lost: at most 2ᴱ⁻⁸¹ per term, once, for sums of any
+//! length. [`Grid::holds`] tests whether a term loses nothing.
+//!
+//! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a large
+//! multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita, Oishi,
+//! *Accurate Floating-Point Summation, Part I* (SIAM J. Sci. Comput. 31(1), 2008). Biased
+//! accumulators that split and add at once: Demmel, Nguyen, *Fast Reproducible
 //! Floating-Point Summation* (ARITH 21, 2013); Ahrens, Demmel, Nguyen, *Algorithms for
-//! Efficient Reproducible Floating Point Summation* (ACM TOMS 46(3), 2020). Deviations: the
-//! greatest term determines the bins, not fixed exponents; a term beyond them begins new
-//! sums, whereas the published accumulator moves its bins; sums of many terms are stored as
-//! integers.
+//! Efficient Reproducible Floating Point Summation* (ACM TOMS 46(3), 2020).
+//! Deviations: the greatest term determines the bins, not fixed exponents; a term beyond
+//! them begins new sums, whereas the published accumulator moves its bins; sums of many
+//! terms are stored as integers.
 
 /// Bits between a term and the coarse unit, and between the two units.
 const BITS: i32 = 40;

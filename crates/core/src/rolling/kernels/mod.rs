@@ -2,6 +2,7 @@
 //!
 //! The windows of a block are found once per span and shared by all aggregations. A fold of
 //! one column that several of them need is computed once (a [`Part`]).
+//!
 //! - counts and sums of integers: differences of running sums, which are exact
 //! - sums of floats, moments: differences of running sums on a grid, exact too
 //!   ([`prefix_sums`])

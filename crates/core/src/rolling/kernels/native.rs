@@ -1,4 +1,5 @@
 //! Native functions: two stacks over adjacent records.
+//!
 //! ```text
 //!     lo           mid          hi
 //!      | suffixes   | backs      |      answer = suffixes[lo] ⊗ backs[hi]

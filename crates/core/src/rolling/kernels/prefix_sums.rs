@@ -1,23 +1,27 @@
 //! Running sums of floats: every window is the difference of two sums on a [`Grid`]. These
 //! are exact, so subtractions lose no digits.
+//!
 //! ```text
 //!     old anchor . . lo . . . . . . young anchor . . . hi
 //!      sum of a window = between the anchors + young[hi] − old[lo]
 //! ```
 //!
 //! An *epoch* has one grid and one pivot; terms are distances from the pivot. It ends
+//!
 //! - at a term that exceeds its grid or (for sums) would lose digits in it,
 //! - at a window so far from the pivot that digits would cancel,
 //! - if terms have lost digits: with the last term that is great enough to make the lost
-//! digits irrelevant. Each epoch begins with a scan of all rows of a window. If epochs
-//! begin too often, or terms exceed any grid (NaN, infinities, the largest and the smallest
-//! floats), two stacks ([`TwoStacks`]) answer. The rows and windows of a group alone
-//! determine when epochs begin: a window that shares no row with the previous one begins a
-//! new epoch. Methods: differences of prefix sums, over binned sums ([`super::binned_sum`]
-//! cites them) so that no difference rounds. Variances by the shifted-data formula of Chan,
-//! Golub, LeVeque, *Algorithms for Computing the Sample Variance* (The American
-//! Statistician 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the
-//! pivot.
+//! digits irrelevant.
+//!
+//! Each epoch begins with a scan of all rows of a window. If epochs begin too often, or
+//! terms exceed any grid (NaN, infinities, the largest and the smallest floats), two stacks
+//! ([`TwoStacks`]) answer. The rows and windows of a group alone determine when epochs
+//! begin: a window that shares no row with the previous one begins a new epoch.
+//!
+//! Methods: differences of prefix sums, over binned sums ([`super::binned_sum`] cites them)
+//! so that no difference rounds. Variances by the shifted-data formula of Chan, Golub,
+//! LeVeque, *Algorithms for Computing the Sample Variance* (The American Statistician
+//! 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the pivot.
 
 use std::ops::Range;
 

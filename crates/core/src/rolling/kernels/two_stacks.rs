@@ -9,8 +9,10 @@
 //! *flip*) and `mid` moves to `hi`. No value is subtracted. Between two flips there is no
 //! branch to mispredict: the folds behind `mid` are stored for a block of windows, then
 //! front and back are joined window by window, independently of one another. ≤ 3 combines
-//! per row. A window that shares no row with the previous one also starts with a flip. So
-//! the answers of a group do not depend on earlier groups.
+//! per row.
+//!
+//! A window that shares no row with the previous one also starts with a flip. So the
+//! answers of a group do not depend on earlier groups.
 
 use std::ops::Range;
 
