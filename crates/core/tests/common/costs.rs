@@ -1,4 +1,5 @@
-//! What the tests of costs share: counting, and the orders of arrival of FiBA Lemma A.1.
+//! Shared code of the tests of costs: counting, and the orders of arrival of FiBA Lemma
+//! A.1.
 
 use super::Random;
 use super::monoids::take_combines;
@@ -10,12 +11,12 @@ pub fn combines<T>(work: impl FnOnce() -> T) -> f64 {
     take_combines() as f64
 }
 
-/// log₂(2 + x): the form in which bounds are read.
+/// log₂(2 + x), the form of the bounds.
 pub fn log2(x: usize) -> f64 {
     (2.0 + x as f64).log2()
 }
 
-/// FiBA Lemma A.1: permutations whose entries have at most `d` younger ones before them.
+/// FiBA Lemma A.1: permutations whose entries have at most `d` later ones before them.
 pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
     let mut keyed: Vec<(u64, i64)> = (0..count as u64)
         .map(|item| (item + random.below(d as u64 + 1), item as i64))

@@ -1,4 +1,4 @@
-//! What every aggregation answers by definition, computed from the raw rows.
+//! The answers of every aggregation by definition, computed from the raw rows.
 
 use slidewise_core::aggregate::holistic::{answer_over, word_of};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
@@ -62,7 +62,7 @@ fn variance(values: &[Cell<i64>], ddof: u32) -> Option<f64> {
     Some(squares / (n - f64::from(ddof)))
 }
 
-/// Distances from the mean, which sum to (nearly) zero.
+/// Distances from the mean, which sum to nearly zero.
 fn gaps(values: &[Cell<i64>]) -> Vec<f64> {
     let n = values.len() as f64;
     let integers: Vec<i128> = values.iter().filter_map(integer).collect();
@@ -148,7 +148,7 @@ fn scaled_product(values: &[f64]) -> f64 {
     product * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2)
 }
 
-/// Beyond this a product of integers is as good as this, until a zero comes.
+/// A larger product of integers is stored as this value, until a zero comes.
 fn clamped_product(values: impl Iterator<Item = i128>) -> i128 {
     let limit = 1 << 64;
     values.fold(1, |all: i128, value| {
@@ -168,7 +168,7 @@ fn best(values: &[Cell<i64>], k: u32, min: bool) -> Answer<i64> {
         }
     });
     sorted.truncate(k as usize);
-    // All NaNs are one, and so are the two zeros.
+    // All NaNs are one value, and the two zeros are one value.
     let plain = sorted.into_iter().map(|cell| match cell {
         Cell::F64(value) if value.is_nan() => Cell::F64(f64::NAN),
         Cell::F64(value) => Cell::F64(value + 0.0),
@@ -194,7 +194,7 @@ fn integer(cell: &Cell<i64>) -> Option<i128> {
     }
 }
 
-/// Whether `a` is more extreme than `b`; NaN is more extreme than anything else.
+/// Whether `a` is more extreme than `b`; NaN is the most extreme value.
 fn beats(a: &Cell<i64>, b: &Cell<i64>, min: bool) -> bool {
     match (a, b) {
         (Cell::I64(a), Cell::I64(b)) => {
@@ -216,7 +216,7 @@ fn beats(a: &Cell<i64>, b: &Cell<i64>, min: bool) -> bool {
     }
 }
 
-/// The first of the most extreme.
+/// The first of the most extreme values.
 fn extreme<'a>(cells: impl Iterator<Item = &'a Cell<i64>>, min: bool) -> Option<&'a Cell<i64>> {
     cells.reduce(|best, cell| if beats(cell, best, min) { cell } else { best })
 }
@@ -310,7 +310,8 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
     }
 }
 
-/// Floats may differ by rounding; `weight` is Σ|x|, what a sum's own error grows with.
+/// Floats may differ by rounding; `weight` is Σ|x|, to which the error of a sum is
+/// proportional.
 pub fn agrees(spec: &AggSpec, got: &Answer<i64>, want: &Answer<i64>, weight: f64) -> bool {
     let (Answer::F64(a), Answer::F64(b)) = (got, want) else {
         return format!("{got:?}") == format!("{want:?}");
@@ -319,7 +320,7 @@ pub fn agrees(spec: &AggSpec, got: &Answer<i64>, want: &Answer<i64>, weight: f64
         Kind::Sum | Kind::Mean => b.abs() * 2_f64.powi(-51) + weight * 2_f64.powi(-90),
         Kind::Variance | Kind::Stddev | Kind::GeometricMean => b.abs() * 1e-13 + 1e-300,
         Kind::Product | Kind::SumOfSquares => b.abs() * 1e-12 + 1e-300,
-        // Of odd powers, which cancel: as large as the distances have it.
+        // Odd powers cancel, so the error is relative to the size of the distances.
         Kind::Skewness | Kind::Kurtosis | Kind::Correlation => 1e-9 * (1.0 + b.abs()),
         Kind::Covariance => 1e-12 * (b.abs() + weight * weight),
         _ => 0.0,

@@ -1,4 +1,4 @@
-//! Requests for what no monoid answers, and cells for them.
+//! Requests for holistic aggregations, and cells for them.
 
 use super::Random;
 use slidewise_core::aggregate::holistic::Quantile;

@@ -1,4 +1,4 @@
-//! What the tests share: a random source, monoids that reveal order, operation scripts
+//! Shared code of the tests: a random source, monoids that reveal order, operation scripts
 //! and the step-by-step comparison with the oracle.
 #![allow(dead_code)]
 

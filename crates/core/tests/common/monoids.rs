@@ -1,5 +1,5 @@
 //! Monoids for tests: affine maps, which reveal any wrong order, sums that count their
-//! inputs, and what selects one of them.
+//! inputs, and selections of one input.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ const PRIME: u64 = 4_294_967_291;
 pub struct Map {
     a: u64,
     b: u64,
-    /// How many inputs: nothing may be lost or doubled.
+    /// The number of inputs: none may be lost or doubled.
     count: u64,
 }
 
@@ -144,7 +144,8 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
         COMBINES.with(|count| count.set(count.get() + 1));
         [x[0].wrapping_add(y[0]), x[1] + y[1]]
     }
-    /// One input is kept as it came, as words are: there and back happens all the time.
+    /// A single input is kept raw, like words, so that conversions in both directions
+    /// happen often.
     fn unlift(&self, partial: [u64; 2]) -> std::result::Result<i64, [u64; 2]> {
         match partial {
             [sum, 1] => Ok(sum as i64),
@@ -158,7 +159,7 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
 
 impl<const SMALL: usize> Commutative for Tally<SMALL> {}
 
-/// Inputs of which one in eight is stuck: no inverse takes them out again.
+/// Inputs of which one in eight has no inverse.
 impl<const SMALL: usize> Invertible for Tally<SMALL> {
     fn inverse(&self, whole: &[u64; 2], oldest: &[u64; 2]) -> [u64; 2] {
         INVERSES.with(|count| count.set(count.get() + 1));
@@ -240,11 +241,11 @@ impl Selective for FirstTop {
     }
 }
 
-/// The plain sum: what the papers' examples add up.
+/// The plain sum, for the examples of the papers.
 #[derive(Clone, Debug)]
 pub struct Total;
 
-/// The plain maximum of their examples.
+/// The plain maximum, for the examples of the papers.
 #[derive(Clone, Debug)]
 pub struct Largest;
 

@@ -1,6 +1,6 @@
 //! Partials that own memory: those of another monoid as bytes on the heap, as sketches keep
-//! theirs, and as objects that are shared. A slot that is moved from, blanked or released
-//! in the wrong place shows.
+//! theirs, and as objects that are shared. They reveal a slot that is moved from, blanked
+//! or released in the wrong place.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use slidewise_core::monoid::{Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
-/// What keeps a partial on the heap.
+/// A container that keeps a partial on the heap.
 pub trait Keeper<P>: Clone + Send + Sync + std::fmt::Debug + Codec + 'static {
     fn keep(partial: P) -> Self;
     fn kept(&self) -> P;
@@ -28,7 +28,7 @@ impl Codec for Bytes {
     }
 }
 
-/// What has a form in words.
+/// A partial that can be written as words.
 pub trait Words: Copy {
     fn to_words(self) -> [u64; 3];
     fn of_words(words: [u64; 3]) -> Self;

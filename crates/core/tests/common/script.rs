@@ -15,8 +15,8 @@ use slidewise_core::window::{Batch, Refused, Ties, Window};
 
 use super::Random;
 
-/// Of each hundred scripts, how many a test of the default structure runs, and how many one
-/// of the others does.
+/// The percentages of scripts that a test of the default structure runs, and one of another
+/// structure.
 pub const DEFAULT: u64 = 100;
 pub const OTHER: u64 = 10;
 
@@ -26,7 +26,7 @@ pub fn seeds(percent: u64) -> Seeds {
     seeds_of(percent, 1_200)
 }
 
-/// Those of which a day has another number than 1,200.
+/// The seeds of a test that runs another number than 1,200 a day.
 pub fn seeds_of(percent: u64, a_day: u64) -> Seeds {
     let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(a_day);
     let first = setting("SLIDEWISE_SEED").unwrap_or_else(today);
@@ -76,8 +76,8 @@ impl Drop for Seeds {
     }
 }
 
-/// How ties are treated in a script, and how many operations it has: most are short, the
-/// more so where each combine allocates.
+/// The treatment of ties in a script, and its number of operations: most are short, shorter
+/// still if each combine allocates.
 pub fn form<P>(seed: u64) -> (Ties, usize) {
     let ties = match seed % 2 {
         0 => Ties::Keep,
@@ -98,22 +98,22 @@ pub enum Op {
     InsertMissing(i64),
     Evict,
     EvictAt(i64),
-    /// The oldest, by its time.
+    /// The earliest entry, by its time.
     EvictOldest,
     EvictUntil(i64),
     Range(i64, i64),
-    /// A range that holds all there is.
+    /// A range that holds all entries.
     WholeRange,
     Clear,
-    /// Write, read back, go on with what was read.
+    /// Writes the window, reads it back, and continues with the copy.
     Restore,
-    /// Nothing but the comparison that follows every operation.
+    /// Only the comparison that follows every operation.
     Query,
 }
 
 const KINDS: usize = 14;
 
-/// What a window refuses.
+/// The operations that a window refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claims {
     AnyOrder,
@@ -121,7 +121,7 @@ pub enum Claims {
     OrderedInserts,
     /// Late inserts and inner evictions are refused.
     InOrder,
-    /// So are questions about parts.
+    /// Queries of sub-ranges are refused, too.
     WholeOnly,
 }
 
@@ -131,7 +131,7 @@ pub struct Generator {
     scale: Scale,
     clock: i64,
     batch: u64,
-    /// Most inserts come in order, as scripts for windows that want it need.
+    /// Most inserts come in order, for windows that require it.
     tidy: bool,
 }
 
@@ -262,7 +262,7 @@ impl Generator {
     }
 }
 
-/// What a window says at once to an operation.
+/// The immediate result of an operation of a window.
 #[derive(Debug)]
 enum Said<P> {
     Nothing,
@@ -287,7 +287,7 @@ impl<P> Said<P> {
     }
 }
 
-/// What a window says it refuses of an operation.
+/// The refusal of an operation that a window declares.
 fn refused<M: Monoid, W: Window<M>>(window: &mut W, op: &Op) -> Option<Refused> {
     let admitted = match op {
         Op::Insert(time, _) | Op::InsertMissing(time) => window.admits(*time),
@@ -307,7 +307,7 @@ fn refused<M: Monoid, W: Window<M>>(window: &mut W, op: &Op) -> Option<Refused> 
     admitted.err()
 }
 
-/// What it must refuse, by what it claims and what the oracle holds.
+/// The refusal that must occur, by the declaration and the entries of the oracle.
 fn refusal<M: Monoid>(oracle: &mut Recalculate<M>, claims: Claims, op: &Op) -> Option<Refused> {
     if claims == Claims::AnyOrder {
         return None;
@@ -399,11 +399,11 @@ where
     compare_claims(make, monoid, ties, Claims::AnyOrder, seed, length);
 }
 
-/// Steps a window beside the oracle, comparing after every operation. What the window
-/// claims to refuse it must refuse, and then be what it was. A third of the scripts also
-/// ask for the length each time: that makes a window finish deferred work, and leaving
-/// work deferred must be tested too. So does a query if combining does not commute:
-/// another third asks for none but where the script does.
+/// Steps a window beside the oracle, comparing after every operation. The window must
+/// refuse the operations that it declares to refuse, and then be unchanged. A third of the
+/// scripts also read the length each time: this makes a window finish deferred work, and
+/// work that stays deferred must be tested, too. A query also does so if combining does not
+/// commute: another third makes only the queries of the script.
 pub fn compare_claims<M, W>(
     make: impl Fn(Ties) -> W,
     monoid: &M,

@@ -1,7 +1,7 @@
-//! Windows that begin in order and go over to fiba: beside recalculate after every
-//! operation, from every structure they may begin with. They refuse nothing, go over at
-//! exactly the first call that the structure refuses, lose nothing on the way, and are
-//! restored and copied as what they are.
+//! Windows that begin on an in-order structure and migrate to fiba, compared with
+//! recalculate after every operation, for every first structure. They refuse nothing,
+//! migrate exactly at the first call that the structure refuses, lose no entry, and are
+//! restored and copied unchanged.
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
@@ -41,13 +41,13 @@ fn aggs(kinds: &[Kind]) -> Vec<AggSpec> {
 fn cell(value: i64, dtype: DType) -> Cell<i64> {
     match dtype {
         DType::I64 => Cell::I64(value),
-        // Multiples of 1/4 below 2^30: their sums are exact in whatever grouping.
+        // Multiples of 1/4 below 2^30: their sums are exact in any grouping.
         DType::F64 => Cell::F64(value as f64 / 4.0),
         DType::Object => Cell::Object(value),
     }
 }
 
-/// What an operation says at once.
+/// The immediate result of an operation.
 #[derive(Debug, PartialEq)]
 enum Said {
     Nothing,
@@ -97,14 +97,14 @@ fn contents(window: &mut Any) -> Vec<(i64, Vec<Answer<i64>>)> {
     entries
 }
 
-/// What a structure that holds these times refuses of an operation.
+/// The refusal of an operation by a structure that holds these times.
 fn refusal(times: &[i64], info: &AlgorithmInfo, op: &Op) -> Option<Refused> {
     let (oldest, youngest) = (*times.first()?, *times.last()?);
     let late = |time: i64| (time < youngest).then_some(Refused::Late { time, youngest });
     match op {
         Op::Insert(time, _) | Op::InsertMissing(time) => late(*time),
         Op::InsertMany(items) => late(items.iter().map(|(time, _)| *time).min()?),
-        // The one that takes entries in order but lets any of them go.
+        // The structure that takes entries in order but evicts any of them.
         Op::EvictAt(_) if info.name == "reactive" => None,
         Op::EvictAt(time) if *time != oldest && times.contains(time) => Some(Refused::Inner {
             time: *time,
@@ -136,7 +136,7 @@ fn restored(window: &Any, fresh: &Any) -> Any {
     restored
 }
 
-/// Steps one script; gives whether the window went over.
+/// Runs one script; returns whether the window migrated.
 fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
     let begins = first.with(&[]).expect("it has defaults");
     let aggs = aggs(kinds);

@@ -1,5 +1,5 @@
-//! Partials computed later: the right value in the right order whatever fails on the
-//! way, chains of any depth, and a ledger that does not grow.
+//! Deferred partials: the right value in the right order after any failure, chains of any
+//! depth, and a ledger that does not grow.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn call(call: UdafCall, a: &Text, b: &Text) -> Text {
     }
 }
 
-/// Fails at every k-th call in turn until nothing fails.
+/// Fails at the k-th call, for every k.
 fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
     for k in 0.. {
         let mut calls = 0;

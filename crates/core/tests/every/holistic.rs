@@ -1,4 +1,4 @@
-//! Windows over what no monoid answers, against its definition: every value sorted anew.
+//! Windows of holistic aggregations, against their definition: every value sorted anew.
 
 use crate::common::Random;
 use crate::common::holistic::{cell, kinds, specs};
@@ -37,7 +37,7 @@ fn restored(window: &Any, empty: Any) -> Any {
     copy
 }
 
-/// The same call on both; what they tell must agree.
+/// The same call on both; the results must agree.
 fn step(random: &mut Random, pair: &mut [Any; 2], dtype: DType, spread: u64, span: u64) {
     let time = random.below(span) as i64;
     let reprs: Vec<String> = match random.below(16) {

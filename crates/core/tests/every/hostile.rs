@@ -1,4 +1,4 @@
-//! Numbers at their ends, bytes made to deceive, and memory that must come back.
+//! Numbers at the ends of their range, forged bytes, and memory that must be released.
 
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};

@@ -1,6 +1,6 @@
 //! The laws of every aggregation of the catalogue, on a thousand examples each:
 //! associativity, identity, commutativity, inverse and selection as declared, and that
-//! what is written reads as the same.
+//! written bytes read back equal.
 
 use crate::common::Random;
 use crate::common::definition::agrees;
@@ -17,7 +17,7 @@ const EXAMPLES: u64 = 1000;
 fn catalogue() -> Vec<AggSpec> {
     let mut kinds: Vec<Kind> = Kind::ALL.into_iter().map(|(_, kind)| kind).collect();
     kinds.extend([Kind::TopK { k: 3 }, Kind::BottomK { k: 3 }]);
-    // So small that they are dense soon.
+    // So small that they become dense soon.
     let sketches = [
         "bloom:256:3",
         "approx_count_distinct:5",
@@ -53,8 +53,8 @@ fn row_for_sketches(random: &mut Random, dtypes: &[DType]) -> Vec<Cell<i64>> {
     }
 }
 
-/// Rows of small numbers, so that floats are exact and nothing is lost in a comparison;
-/// some are missing, in all columns of a row at once.
+/// Rows of small numbers, so that floats are exact and comparisons are strict; some are
+/// missing, in all columns of a row at once.
 fn row(random: &mut Random, dtypes: &[DType]) -> Vec<Cell<i64>> {
     if random.below(5) == 0 {
         return vec![Cell::Null; dtypes.len()];
@@ -69,8 +69,8 @@ fn row(random: &mut Random, dtypes: &[DType]) -> Vec<Cell<i64>> {
     dtypes.iter().map(number).collect()
 }
 
-/// Whether the grouping shows in answers, within their error: then `Monoid::same` says
-/// all there is to say.
+/// Whether answers depend on the grouping within their error: then only `Monoid::same` is
+/// compared.
 fn approximate(spec: &AggSpec) -> bool {
     matches!(
         spec.kind,

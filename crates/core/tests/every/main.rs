@@ -1,6 +1,6 @@
-//! Tests of whatever is planned by its aggregations: every algorithm over every
-//! representation. One program, because compiling those windows once takes a minute, and
-//! running most of these tests takes less.
+//! Tests of planned windows: every algorithm over every representation. One program,
+//! because compiling those windows once takes a minute, and running most of these tests
+//! takes less.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Tables over what no monoid answers, against its definition: every value of every window
+//! Holistic aggregations over tables, against their definition: every value of every window
 //! sorted anew.
 
 use crate::common::Random;
@@ -78,7 +78,7 @@ impl Table {
         bits.map(|bits| word_of(bits, self.dtype)).collect()
     }
 
-    /// The values, and a bitmap of which are there.
+    /// The values and their validity bitmap.
     fn column(&self) -> (Vec<i64>, Vec<f64>, Vec<u8>) {
         let mut bitmap = vec![0; self.cells.len().div_ceil(8)];
         let (mut ints, mut floats) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Rows that stand for many: windows that do not cut them answer as over the rows.
+//! Rows with partials of many rows: windows that do not cut them answer as over the rows.
 
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
@@ -41,12 +41,12 @@ fn aggs(random: &mut Random) -> Vec<AggSpec> {
     aggs
 }
 
-/// Rows by time, some of them behind one another in runs that are folded.
+/// Rows by time, some in runs that are folded.
 struct Table {
     times: Vec<i64>,
     groups: Vec<u32>,
     values: Vec<i64>,
-    /// First and last time of what is folded.
+    /// First and last time of each folded run.
     folds: Vec<(i64, i64)>,
 }
 
@@ -182,7 +182,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
     }
 }
 
-/// Lists by row, whatever order they were written in.
+/// Lists by row, for any order of writing.
 fn lists(answers: Vec<Vec<Output>>) -> Vec<Vec<Output>> {
     let sorted = |output| match output {
         Output::List {

@@ -1,6 +1,6 @@
-//! Tests of tables: the aggregations of rows over sliding windows, beside the definition of
-//! each. What they run is compiled in the core, once, and so with its profile: `make
-//! test-core` has them optimised, unlike the programs that compile their own windows.
+//! Tests of tables: the aggregations of rows over sliding windows, against their
+//! definitions. The tested code is compiled in the core, once, with its profile: `make
+//! test-core` runs it optimised, unlike the programs that compile their own windows.
 
 #[path = "../common/mod.rs"]
 mod common;

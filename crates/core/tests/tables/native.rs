@@ -1,6 +1,6 @@
 //! Functions by pointer over tables: maps that do not commute, in records of every size,
-//! against their definition row by row; and how often they are called.
-#![allow(unsafe_code)] // functions called by pointer read what they are pointed to
+//! against their definition row by row; and their number of calls.
+#![allow(unsafe_code)] // functions called by pointer read through pointers
 
 use std::cell::Cell as Counter;
 
@@ -21,7 +21,7 @@ thread_local! {
 extern "C" fn combine<const WORDS: usize>(older: *const u64, younger: *const u64, out: *mut u64) {
     COMBINES.set(COMBINES.get() + 1);
     for at in 0..WORDS {
-        // SAFETY: records are of so many words.
+        // SAFETY: records have this number of words.
         unsafe { *out.add(at) = one_after_the_other(*older.add(at), *younger.add(at)) };
     }
 }
@@ -72,11 +72,11 @@ fn functions<const WORDS: usize>(dtype: DType, stored: bool) -> [Functions; 3] {
         NativeLower::I64(last_word::<WORDS>),
         NativeLower::F64(as_float::<WORDS>),
     ];
-    // SAFETY: all of these keep to records of so many words.
+    // SAFETY: all of these access only records of this number of words.
     lowers.map(|lower| unsafe { Functions::new(WORDS, false, lift, combine::<WORDS>, lower, None) })
 }
 
-/// The record of the cells of a window; nothing if none is there.
+/// The record of the cells of a window; `None` if all are missing.
 fn by_definition(
     cells: impl Iterator<Item = Cell<i64>>,
     functions: &Functions,
@@ -139,7 +139,7 @@ fn every_row_of_every_window() {
             _ => functions::<16>(table.dtype, false),
         };
         let mut aggs: Vec<AggSpec> = made.into_iter().map(agg).collect();
-        // One twice, and beside one that is built in.
+        // One aggregation twice, and beside a built-in one.
         aggs.push(aggs[1]);
         aggs.push(AggSpec {
             kind: Kind::Count,
@@ -214,7 +214,7 @@ fn three_combines_per_row_and_one_answer_for_peers() {
     }
 }
 
-/// Over more rows than are answered, or folded ahead, at once.
+/// Over more rows than are answered or folded ahead at once.
 #[test]
 fn long_windows() {
     let count = 12_000;

@@ -45,7 +45,7 @@ struct Points {
 }
 
 impl Points {
-    /// Some times are those of rows; some groups have no rows.
+    /// Some times are equal to those of rows; some groups have no rows.
     fn new(random: &mut Random, times: &[i64], groups: Option<&[u32]>, scale: u64) -> Self {
         let count = random.pick(&[0, 1, 30, 200]) as usize;
         let mut time = || match random.below(3) {
@@ -53,7 +53,7 @@ impl Points {
             _ => random.below(scale) as i64 - (scale / 2) as i64,
         };
         let mut points: Vec<i64> = (0..count).map(|_| time()).collect();
-        // Explicit windows that go forward at both ends.
+        // Explicit windows whose ends move forward.
         let since = (random.below(3) == 0).then(|| {
             points.sort_unstable();
             let mut since: Vec<i64> = points
@@ -175,7 +175,7 @@ fn integer(random: &mut Random, special: u64) -> i64 {
     }
 }
 
-/// Special values; small ones; a mean that is large, and jumps far off by the deviation.
+/// Special values, small values, and a large mean that jumps by many deviations.
 fn float(random: &mut Random, special: u64, row: usize) -> f64 {
     let noise = random.below(1000) as f64 / 1000.0;
     match special {
@@ -351,8 +351,8 @@ fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties)
     false
 }
 
-/// The mean of a window, taken from a pivot 2⁶² away, is off by hundreds: good enough to
-/// come near, not to stay there.
+/// The mean of a window, computed from a pivot 2⁶² away, is off by hundreds: good enough to
+/// come near, but not as the final pivot.
 #[test]
 fn variance_after_values_far_off() {
     for near in 300..700 {

@@ -1,4 +1,4 @@
-//! However many threads work, the answers are the same to the last bit.
+//! The answers are the same to the last bit for any number of threads.
 
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
@@ -6,10 +6,10 @@ use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::{Closed, Error, Length, Output, QueryPoints, Request, Span, rolling};
 
-/// Enough for two threads, however many are asked for.
+/// Enough rows for two threads, for any requested number.
 const ROWS: usize = 33_000;
 
-/// Aggregations of every way through the code: kernels, any monoid, lists, values counted.
+/// Aggregations of every code path: kernels, monoids, lists, counted values.
 const KINDS: [Kind; 13] = [
     Kind::Sum,
     Kind::Mean,
@@ -167,7 +167,7 @@ fn answers_do_not_depend_on_the_number_of_threads(groups: u64, sorted: bool) {
         spans: &spans[..1],
         ..whole
     };
-    // As many threads as there are stretches worth one, and more.
+    // As many threads as there are blocks large enough, and more.
     for (request, counts) in [
         (whole, &[2, 5][..]),
         (among, &[5]),
@@ -246,7 +246,7 @@ fn history_is_seen_and_not_answered() {
         *group = (row * 50 / ROWS) as u32;
     }
     const HISTORY: usize = 10_000;
-    // Its own sums would not fit, and are not answered.
+    // The sums of the history would not fit, and are not answered.
     table.integers[100] = i64::MAX;
     table.integers[101] = i64::MAX;
     let columns = [Column {
