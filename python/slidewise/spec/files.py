@@ -86,8 +86,8 @@ def write_document(document: Mapping[str, Any], path: Path) -> None:
     """Writes a document to a file: JSON or YAML, by its ending.
 
     Raises:
-        SpecError: If the name has another ending, or PyYAML is missing. OSError: If the
-        file cannot be written.
+        SpecError: If the name has another ending, or PyYAML is missing.
+        OSError: If the file cannot be written.
     """
     is_json = _ending(path) == ".json"
     text = to_json(document) if is_json else _yaml().to_yaml(document)
@@ -98,8 +98,8 @@ def read_document(path: Path) -> Any:
     """The document in a file.
 
     Raises:
-        SpecError: If it holds no document, or PyYAML is missing. OSError: If the file
-        cannot be read.
+        SpecError: If it holds no document, or PyYAML is missing.
+        OSError: If the file cannot be read.
     """
     ending = _ending(path)
     try:
