@@ -6,7 +6,7 @@
 //!
 //! - the error is the sum, which is finite and not zero,
 //! - the sum is a NaN whose last 32 bits are the rounding error, as a float of 32 bits. The
-//! 77 bits together keep sums of a billion such values as accurate as other sums.
+//!   77 bits together keep sums of a billion such values as accurate as other sums.
 //!
 //! A NaN among the values has the error 0 or NaN.
 //!

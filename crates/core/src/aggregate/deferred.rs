@@ -12,8 +12,8 @@
 //! 1. A term is *ready* (holds its value) or *pending* (holds its operands); it becomes
 //!    ready once, and then drops its operands.
 //! 2. The [`Mark`] of a term is that of its leaves in their order, however grouped: two
-//!  terms over the same entries have equal marks, so [`Monoid::same`] detects a wrong order
-//! of combining without calling user code.
+//!    terms over the same entries have equal marks, so [`Monoid::same`] detects a wrong
+//!    order of combining without calling user code.
 //! 3. Chains grow as deep as a window is long; nothing here recurses.
 
 use std::collections::VecDeque;

@@ -4,9 +4,10 @@
 //! threads share ([`partitioned`]). Each part is answered group by group:
 //!
 //! - **numbers, whole table** ([`kernels`]): frequent aggregations over columns as they are.
-//! - **whole table** ([`two_stacks`]): two pointers that only move forward give each row its
-//!  window as a range of rows ([`frame_bounds`]), and a two-stacks fold answers it. No
-//! value is subtracted, so every monoid works. ≤ 3 combines per row and window, amortised.
+//! - **whole table** ([`two_stacks`]): two pointers that only move forward give each row
+//!   its window as a range of rows ([`frame_bounds`]), and a two-stacks fold answers it. No
+//!   value is subtracted, so every monoid works. ≤ 3 combines per row and window,
+//!   amortised.
 //! - **as of arrival** ([`as_of`]): rows enter a FiBA window in order of arrival and query
 //!   a range of times. O(log n) combines per row and window.
 //!

@@ -15,7 +15,7 @@
 //!
 //! 1. At most m counters, by rising hash.
 //! 2. A value occurred at least count − error times and at most count times; one without a
-//! counter at most floor times.
+//!    counter at most floor times.
 //! 3. Σ (count − floor) + (m + 1) floor ≤ n: dropping raises the floor by the excess d of
 //!    the largest that is dropped, which m + 1 counters had. So floor ≤ n/(m+1).
 //!

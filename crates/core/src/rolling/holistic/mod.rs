@@ -11,7 +11,7 @@
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
 //!   tables only
 //! - estimated distinct counts: the registers of a sketch, each with the values that may
-//! become its maximum ([`SlidingHll`]); whole tables only
+//!   become its maximum ([`SlidingHll`]); whole tables only
 //!
 //! Over a whole table, two pointers move forward, so every row enters and leaves once. As
 //! of arrival, the window moves from the range of times of one row to that of the next to

@@ -10,9 +10,9 @@
 //! Invariants:
 //!
 //! 1. `possible[r]` holds the rows of the window in register r that no later one equals or
-//! exceeds; `counts[k]` is the number of registers with k in front (0 if empty).
+//!    exceeds; `counts[k]` is the number of registers with k in front (0 if empty).
 //! 2. `recent` holds the last rows of the latest different hashes, one more than are
-//! counted exactly; so it shows whether a window has few enough.
+//!    counted exactly; so it shows whether a window has few enough.
 //!
 //! Deviations: the histogram of maxima is updated when they change, so that an answer does
 //! not read the registers. Few hashes are counted exactly, like in [`Sketcher`]: answers

@@ -11,7 +11,7 @@
 //! - at a term that exceeds its grid or (for sums) would lose digits in it,
 //! - at a window so far from the pivot that digits would cancel,
 //! - if terms have lost digits: with the last term that is great enough to make the lost
-//! digits irrelevant.
+//!   digits irrelevant.
 //!
 //! Each epoch begins with a scan of all rows of a window. If epochs begin too often, or
 //! terms exceed any grid (NaN, infinities, the largest and the smallest floats), two stacks
