@@ -181,7 +181,7 @@ coverage: dev-tools ## report the lines of Rust and Python that `make test` runs
 kafka: dev ## fetch Kafka and Spark's connector for it into .kafka, for the tests
 	@$(BIN)/python tools/kafka.py
 
-# A Rust other than that of rust-toolchain.toml has other lints, so its warnings are no errors.
+# A Rust other than that of rust-toolchain.toml has other lints, so its warnings are not errors.
 PINNED := $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
 lint: $(if $(BUILT),,dev-tools) ## check formatting, types and clippy; count unsafe blocks
 	$(BIN)/ruff check

@@ -16,7 +16,8 @@ from slidewise.frames.polars import polars_frame
 
 __all__ = ["frame", "refuse_spark"]
 
-# Where DataFrames of Spark are defined; PySpark before 4.0 has one apart for Connect.
+# The modules that define Spark's DataFrames; before PySpark 4.0 Connect has a separate
+# one.
 _SPARK_MODULES = (
     "pyspark.sql.dataframe",
     "pyspark.sql.connect.dataframe",

@@ -74,7 +74,7 @@ def check_keys(by: str | Sequence[str] | None) -> tuple[str, ...]:
     """Returns the columns of `by=`, each once.
 
     Raises:
-        SpecError: If it is no column and no list of columns.
+        SpecError: If it is neither a column nor a list of columns.
     """
     if by is None:
         return ()

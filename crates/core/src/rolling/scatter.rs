@@ -79,7 +79,7 @@ pub struct AnswerPositions<'a> {
 }
 
 impl<'a> AnswerPositions<'a> {
-    /// Of chunks of so many rows each.
+    /// The positions for chunks with these numbers of rows.
     pub fn new(ranks: Option<&'a [u32]>, sizes: &[usize]) -> Self {
         let ends = sizes.iter().scan(0, |end, size| {
             *end += size;
