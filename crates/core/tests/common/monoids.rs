@@ -294,3 +294,39 @@ impl Selective for Largest {
         self.combine(older, younger) == *younger
     }
 }
+
+/// The free monoid: a partial spells its inputs in order, as the papers' figures print it.
+#[derive(Clone, Debug)]
+pub struct Spelled;
+
+/// A partial as text.
+pub fn spelling(partial: &[u64]) -> String {
+    let letter = |code: &u64| char::from_u32(*code as u32).expect("a letter");
+    partial.iter().map(letter).collect()
+}
+
+impl Monoid for Spelled {
+    type In = i64;
+    type Partial = Box<[u64]>;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        false
+    }
+    fn identity(&self) -> Box<[u64]> {
+        Box::default()
+    }
+    fn lift(&self, value: &i64) -> Box<[u64]> {
+        [*value as u64].into()
+    }
+    fn combine(&self, x: &Box<[u64]>, y: &Box<[u64]>) -> Box<[u64]> {
+        COMBINES.with(|count| count.set(count.get() + 1));
+        [&**x, &**y].concat().into()
+    }
+    fn unlift(&self, partial: Box<[u64]>) -> std::result::Result<i64, Box<[u64]>> {
+        Err(partial)
+    }
+    fn same(&self, a: &Box<[u64]>, b: &Box<[u64]>) -> bool {
+        a == b
+    }
+}

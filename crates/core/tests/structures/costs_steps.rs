@@ -150,7 +150,7 @@ fn fiba_visits_nodes_by_the_distance() {
 }
 
 /// The coins of Lemma C.1 that a tree holds.
-fn coins<P>(shape: &Shape<P>, arity: usize) -> i64 {
+pub fn coins<P>(shape: &Shape<P>, arity: usize) -> i64 {
     let of = |(at, node): (usize, &slidewise_core::window::shape::Node<P>)| {
         let a = node.times.len() + 1;
         match (at == 0, a) {
@@ -164,6 +164,7 @@ fn coins<P>(shape: &Shape<P>, arity: usize) -> i64 {
     shape.nodes.iter().enumerate().map(of).sum()
 }
 
+/// Splits, merges and moves since the last call: a coin each.
 fn spent() -> u64 {
     [Step::Split, Step::Merge, Step::Borrow]
         .map(take)

@@ -29,4 +29,5 @@ mod release;
 mod shared;
 mod sketches;
 mod traces;
+mod traces_trees;
 mod trees;
