@@ -28,7 +28,8 @@
 //! 2. A value of head..tail is a candidate exactly if no younger one outdoes it.
 //!
 //! Deviations: positions rise for ever instead of wrapping at the window size, so the
-//! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed.
+//! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed. The deque
+//! is a ring that doubles when it is full, not a list of chunks of √n nodes (§4.2).
 
 use std::collections::VecDeque;
 

@@ -28,6 +28,7 @@ mod reactive;
 mod release;
 mod shared;
 mod sketches;
+mod space;
 mod traces;
 mod traces_trees;
 mod trees;

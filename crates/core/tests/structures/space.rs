@@ -1,0 +1,150 @@
+//! SlickDeque's Table 1, §4.2: how many partials a structure keeps per entry of a window
+//! that has slid for a while. Partials are so wide that nothing beside them counts: the
+//! table counts FlatFIT's pointers and SlickDeque's positions, too, one for each partial.
+//! Rings are as large as the next power of two, so sizes are powers of two.
+
+use slidewise_core::monoid::{Invertible, Monoid, Selective};
+use slidewise_core::window::aba::Aba;
+use slidewise_core::window::b_int::BInt;
+use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_lite::DabaLite;
+use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::recalculate::RecalculateQueue;
+use slidewise_core::window::shared::Shared;
+use slidewise_core::window::slick_deque::SlickDeque;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::two_stacks::TwoStacks;
+use slidewise_core::window::two_stacks_lite::TwoStacksLite;
+
+type Wide = [u64; 64];
+
+/// Sums, and maxima, of the first of many words.
+#[derive(Clone, Debug)]
+struct First;
+
+impl Monoid for First {
+    type In = i64;
+    type Partial = Wide;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        true
+    }
+    fn identity(&self) -> Wide {
+        [0; 64]
+    }
+    fn lift(&self, value: &i64) -> Wide {
+        let mut partial = self.identity();
+        partial[0] = *value as u64;
+        partial
+    }
+    fn combine(&self, x: &Wide, y: &Wide) -> Wide {
+        self.lift(&(x[0].wrapping_add(y[0]) as i64))
+    }
+    fn unlift(&self, partial: Wide) -> Result<i64, Wide> {
+        Err(partial)
+    }
+    fn same(&self, a: &Wide, b: &Wide) -> bool {
+        a == b
+    }
+}
+
+impl Invertible for First {
+    fn inverse(&self, whole: &Wide, oldest: &Wide) -> Wide {
+        self.lift(&(whole[0].wrapping_sub(oldest[0]) as i64))
+    }
+}
+
+impl Selective for First {
+    fn outdoes(&self, younger: &Wide, older: &Wide) -> bool {
+        younger[0] >= older[0]
+    }
+}
+
+/// Partials per entry of a full window that has slid by four of its lengths; of values
+/// that rise, or that fall.
+fn partials<F: Fifo<First>>(mut fifo: F, n: usize, rising: bool) -> f64 {
+    for at in 0..5 * n {
+        let value = if rising { at } else { 5 * n - at };
+        if at >= n {
+            fifo.evict();
+        }
+        fifo.insert(First.lift(&(value as i64)));
+        fifo.query();
+    }
+    fifo.bytes() as f64 / (n * size_of::<Wide>()) as f64
+}
+
+#[test]
+fn structures_keep_the_partials_of_table_1() {
+    for n in [64, 256] {
+        let kept = [
+            (
+                "naive",
+                1.0,
+                partials(RecalculateQueue::new(First), n, true),
+            ),
+            (
+                "FlatFAT",
+                2.0,
+                partials(FlatFatQueue::new(First, n), n, true),
+            ),
+            ("B-Int", 2.0, partials(BInt::new(First), n, true)),
+            ("FlatFIT", 1.0, partials(FlatFit::new(First), n, true)),
+            ("DABA", 2.0, partials(Daba::new(First, false), n, true)),
+            ("Inv", 1.0, partials(SlickDequeInv::new(First, 1), n, true)),
+            (
+                "Non-Inv, the best",
+                0.0,
+                partials(SlickDeque::new(First), n, true),
+            ),
+            (
+                "Non-Inv, the worst",
+                1.0,
+                partials(SlickDeque::new(First), n, false),
+            ),
+            // Each stack keeps room for all entries, which the table leaves out.
+            (
+                "TwoStacks",
+                4.0,
+                partials(TwoStacks::new(First, false), n, true),
+            ),
+            // Not in the table.
+            ("ABA", 2.0, partials(Aba::new(First, false), n, true)),
+            ("DABA Lite", 1.0, partials(DabaLite::new(First), n, true)),
+            (
+                "Two-Stacks Lite",
+                1.0,
+                partials(TwoStacksLite::new(First), n, true),
+            ),
+            (
+                "Panes (Inv)",
+                1.0,
+                partials(SubtractOnEvict::new(First), n, true),
+            ),
+        ];
+        for (name, expected, found) in kept {
+            assert!((found - expected).abs() < 0.2, "{name}: {found} of {n}");
+        }
+    }
+}
+
+/// Inv keeps an answer for each range beside its entries: n + n of them.
+#[test]
+fn ranges_take_a_partial_each() {
+    let n = 64;
+    let mut fifo = SlickDequeInv::new(First, n);
+    for at in 0..3 * n {
+        if at >= n {
+            fifo.evict();
+        }
+        fifo.insert(First.lift(&1));
+        let counts: Vec<usize> = (1..=n).rev().map(|range| range.min(fifo.len())).collect();
+        fifo.slide(&counts);
+    }
+    let found = fifo.bytes() as f64 / (n * size_of::<Wide>()) as f64;
+    assert!((found - 2.0).abs() < 0.2, "{found}");
+}
