@@ -1,6 +1,7 @@
 """Sessions, flags and landmarks as queries, against their definition."""
 
 import copy
+import itertools
 import pickle
 import random
 from datetime import UTC, datetime, timedelta
@@ -380,6 +381,28 @@ def test_sessions_at_the_ends_of_int64() -> None:
     assert window.advance(last) == [(0, last, 2)]
 
 
+def test_a_column_given_as_the_time_makes_delta_windows() -> None:
+    """The way out that the refusal of `delta` names."""
+    rng = random.Random(13)
+    metres = list(itertools.accumulate(rng.choice([0, 1, 3, 700]) for _ in range(300)))
+    litres = [rng.randrange(9) for _ in metres]
+    drive = pa.table({"t": range(300), "m": metres, "x": litres})
+    asked = sw.rolling(
+        drive,
+        on="t",
+        windows=[sw.delta("m", 5), sw.delta("m", 1000)],
+        aggs={"all": sw.collect("x")},
+    )
+    queries = [sw.Query(width + 1, every=sw.rows(1)) for width in (5, 1000)]
+    window = sw.SharedWindow(sw.collect(), queries=queries)
+    found: list[list[Any]] = [[], []]
+    for time, value in zip(metres, litres, strict=True):
+        for query, _, answer in window.insert(time, value):
+            found[query].append(answer)
+    assert found[0] == asked["all_delta_m_5"].to_pylist()
+    assert found[1] == asked["all_delta_m_1000"].to_pylist()
+
+
 REFUSED: list[tuple[Any, str]] = [
     (
         lambda: sw.Query(sw.session(3), every=2),
@@ -392,7 +415,8 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: sw.Query(sw.landmark("f")), r"landmark\('f'\) needs every="),
     (
         lambda: sw.Query(sw.delta("x", 3)),
-        r"delta\('x', 3\) is a window of rolling, .*: use rolling over a table",
+        r"delta\('x', 3\) is a window of rolling .*: give 'x' as the times, .*"
+        r"sw.Query\(width \+ 1, every=sw.rows\(1\)\), or use rolling over a table",
     ),
     (
         lambda: sw.SharedWindow(

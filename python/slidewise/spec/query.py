@@ -112,8 +112,10 @@ def _read(
 ) -> tuple[_Range, Length | None]:
     if isinstance(range, Delta):
         raise SpecError(
-            f"{range!r} is a window of rolling, one per row, and a query has none per "
-            "row: use rolling over a table, or KeyedWindows with emit='final'"
+            f"{range!r} is a window of rolling and KeyedWindows, not of a query: give "
+            f"{range.column!r} as the times, as integers, and "
+            "sw.Query(width + 1, every=sw.rows(1)), or use rolling over a table or "
+            "KeyedWindows with emit='final'"
         )
     if isinstance(range, Session | Until):
         if every is not None:
