@@ -165,14 +165,15 @@ def judge(
     turns = results.turns()
     try:
         stated = claim.check(View(points, results, None, name)).figures
-        found = {
+        found = [
             claim.check(View(points, results, turn, name)).so for turn in range(turns)
-        }
+        ]
     except MissingError as missing:
         return Verdict(claim, "undecided", f"not measured: {missing}")
-    if len(found) != 1:
-        return Verdict(claim, "undecided", f"{stated}; the turns disagree")
-    return Verdict(claim, "holds" if found.pop() else "fails", stated)
+    if len(set(found)) != 1:
+        split = f"the turns disagree: it holds in {sum(found)} of {turns}"
+        return Verdict(claim, "undecided", f"{stated}; {split}")
+    return Verdict(claim, "holds" if found[0] else "fails", stated)
 
 
 def ahead(

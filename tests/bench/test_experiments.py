@@ -215,6 +215,9 @@ def test_turns_that_disagree_decide_nothing() -> None:
     assert state(ratio("a", "b", low=1), *lines) == "undecided"
     assert state(ratio("a", "b", low=0.4), *lines) == "holds"
     assert state(ratio("a", "b", low=3), *lines) == "fails"
+    points, results = measured(*lines)
+    verdict = judge(Claim("", ratio("a", "b", low=1)), points, results, "rate")
+    assert verdict.figures.endswith("; the turns disagree: it holds in 2 of 3")
 
 
 def test_what_was_not_measured_decides_nothing() -> None:
