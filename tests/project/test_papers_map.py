@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -22,15 +23,29 @@ REFERENCE = re.compile(r"`([\w./]+\.(?:rs|py|md))(?:: ([\w, ]+))?`")
 DEFINITION = r"\b(?:fn|struct|enum|trait|type|const|mod|def|class)\s+{}\b"
 
 
-def rows() -> list[tuple[str, str, str]]:
-    """Paper, part and place of each row of the map."""
+OTHERWISE = "*decided otherwise* "
+
+
+class Row(NamedTuple):
+    """A row of the map."""
+
+    paper: str
+    part: str
+    place: str
+    tests: str
+    remark: str
+
+
+def rows() -> list[Row]:
     found, paper = [], ""
     for line in (DESIGN / "papers.md").read_text("utf-8").splitlines():
         if line.startswith("## "):
             paper = line[3:]
         elif line.startswith("| ") and not line.startswith("| part |"):
-            part, place, _ = (cell.strip() for cell in line.split("|")[1:4])
-            found.append((paper, part, place))
+            part, place, *rest = (cell.strip() for cell in line.split("|")[1:-1])
+            # Other papers are named where they are used.
+            tests, remark = rest if len(rest) == 2 else ("", *rest)
+            found.append(Row(paper, part, place, tests, remark))
     return found
 
 
@@ -59,19 +74,29 @@ def missing(reference: re.Match[str]) -> list[str]:
 
 
 def test_the_map_covers_the_papers():
-    papers = [paper for paper, _, _ in rows()]
+    papers = [row.paper for row in rows()]
     assert list(dict.fromkeys(papers)) == PAPERS
     assert all(papers.count(paper) >= 15 for paper in PAPERS[:-1])
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_each_row_names_what_is_there(paper: str):
-    for part, place in [row[1:] for row in rows() if row[0] == paper]:
-        references = list(REFERENCE.finditer(place))
-        assert bool(references) != (place == "*not there*"), f"{part}: {place}"
-        rest = REFERENCE.sub("", place).removeprefix("*in part* ")
-        assert not references or not rest.strip(", "), f"{part}: {place}"
-        assert [name for found in references for name in missing(found)] == [], part
+    for row in (row for row in rows() if row.paper == paper):
+        for cell in (row.place.removeprefix(OTHERWISE), row.tests):
+            references = list(REFERENCE.finditer(cell))
+            assert not REFERENCE.sub("", cell).strip(", "), f"{row.part}: {cell}"
+            named = [name for found in references for name in missing(found)]
+            assert named == [], row.part
+        assert REFERENCE.search(row.place), row.part
+
+
+@pytest.mark.parametrize("paper", PAPERS[:-1])
+def test_each_row_has_a_test_or_a_reason(paper: str):
+    for row in (row for row in rows() if row.paper == paper):
+        tests = [found[1] for found in REFERENCE.finditer(row.tests)]
+        assert tests, row.part
+        assert all("tests/" in path for path in tests), f"{row.part}: {tests}"
+        assert row.remark or not row.place.startswith(OTHERWISE), row.part
 
 
 @pytest.mark.parametrize(
