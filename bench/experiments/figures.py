@@ -11,7 +11,7 @@ from bench.experiments.claims import MissingError, View, crossing
 from matplotlib.ticker import FuncFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bench.experiments.orders import Point, Results
@@ -45,7 +45,7 @@ _SHADES = {"2": 0, "4": 1, "8": 2}
 
 
 def draw(row: Artefact, points: Sequence[Point], results: Results, path: Path) -> None:
-    """Draws a figure, if anything of it was measured.
+    """Draws a figure; there is no picture where nothing of it was measured.
 
     Args:
         row: What it shows.
@@ -53,6 +53,9 @@ def draw(row: Artefact, points: Sequence[Point], results: Results, path: Path) -
         results: What was measured.
         path: The picture to write.
     """
+    if not any(_has(row, results, point) for point in points):
+        path.unlink(missing_ok=True)
+        return
     mpl.rcParams.update(
         {
             "font.size": 9,
@@ -77,15 +80,20 @@ def draw(row: Artefact, points: Sequence[Point], results: Results, path: Path) -
     plt.close(figure)
 
 
+def _has(row: Artefact, results: Results, point: Point) -> bool:
+    """Whether there is something to draw of a point."""
+    if row.look == "histograms":
+        return bool(results.runs(point.order))
+    return results.value(point.order, row.y, None) is not None
+
+
 def per_tuple(row: Artefact) -> bool:
     """Whether the paper shows the cost of a tuple where the driver gives a rate."""
     return row.y == "rate" and row.axes[1].startswith("microseconds")
 
 
 def _panels(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
-    drawn = [
-        point for point in points if results.value(point.order, row.y, None) is not None
-    ]
+    drawn = [point for point in points if _has(row, results, point)]
     names = sorted(
         {tuple(point.known[name] for name in row.panels) for point in drawn},
         key=lambda panel: [
@@ -131,16 +139,18 @@ def _panels(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
             handles.values(),
             handles.keys(),
             loc="outside lower center",
-            ncols=_columns(handles, figure.get_figwidth()),
+            ncols=_columns(list(handles), figure.get_figwidth()),
             frameon=False,
         )
     return figure
 
 
-def _columns(labels: Iterable[str], inches: float) -> int:
-    """How many columns of a legend go beside each other."""
+def _columns(labels: Sequence[str], inches: float) -> int:
+    """The columns of a legend whose lines are equally long, as far as that goes."""
     widest = max(map(len, labels))
-    return max(1, min(12, int(inches / (0.085 * widest + 0.55))))
+    most = max(1, min(12, int(inches / (0.085 * widest + 0.55))))
+    lines = math.ceil(len(labels) / most)
+    return math.ceil(len(labels) / lines)
 
 
 def _place(points: Sequence[Point], name: str, value: Any) -> int:
@@ -281,6 +291,7 @@ def _violins(
         first = at == 0
         axis.plot(
             [at - 0.3, at + 0.3], [run["p50"]] * 2, color=color, lw=2.5,
+            label="median" if first else None,
         )  # fmt: skip
         for name, style in (("p99.9", "-"), ("p99.999", ":")):
             axis.plot(
@@ -362,17 +373,18 @@ def _deviations(
 
 def _histograms(points: Sequence[Point], results: Results) -> Figure:
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    runs = results.runs(points[0].order)
+    (run, *_) = results.runs(points[0].order)
     texts = {
         "n": "window size n",
         "m": "entries evicted at once, m",
         "d": "out-of-order distance d",
     }
     for axis, (name, text) in zip(axes, texts.items(), strict=True):
-        bars = runs[0]["histograms"][name] if runs else []
+        bars = run["histograms"][name]
         places = range(len(bars))
         axis.bar(places, [held for _, held in bars], color="#2563eb")
         axis.set_yscale("log")
+        axis.set_ylim(bottom=0.5)  # so that a bar of one shows
         axis.set_xticks(places, [f"{low:,}" for low, _ in bars], rotation=60)
         axis.set_xlabel(f"{text}, from")
         axis.grid(visible=False, axis="x")

@@ -47,7 +47,7 @@ def write_pages(
     for paper, title in PAPERS.items():
         mine = [row for row in rows if row.paper == paper]
         if mine:
-            text = _page(title, mine, verdicts, about)
+            text = _page(title, mine, verdicts, about, out)
             (out / f"{paper}.md").write_text(text, encoding="utf-8")
     text = _summary(rows, verdicts, results, about, peers)
     (out / "README.md").write_text(text, encoding="utf-8")
@@ -59,15 +59,14 @@ def _page(
     rows: Sequence[Artefact],
     verdicts: Mapping[str, Sequence[Verdict]],
     about: Mapping[str, str],
+    out: Path,
 ) -> str:
     lines = [f"# {title}", "", *_head(about)]
     for row in rows:
-        lines += [
-            f"## {row.label}: {row.title}",
-            "",
-            f"![{row.label}]({row.key}.png)",
-            "",
-        ]
+        picture = f"![{row.label}]({row.key}.png)"
+        if not (out / f"{row.key}.png").exists():
+            picture = "Nothing of it was measured."
+        lines += [f"## {row.label}: {row.title}", "", picture, ""]
         if row.note:
             lines += [row.note, ""]
         lines += ["| the paper says | here | figures |", "|---|---|---|"]

@@ -1,5 +1,6 @@
 """The experiments of the papers: the catalogue, the claims, the data, the pages."""
 
+import importlib
 import re
 import sys
 from itertools import pairwise
@@ -381,6 +382,24 @@ def test_results_come_back_from_a_file() -> None:
     assert again.turns() == 2
 
 
+def test_there_is_no_picture_of_what_was_not_measured(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra slidewise[plot]")
+    draw = importlib.import_module("bench.experiments.figures").draw
+    rows = find("")
+    points = {
+        row.key: [point for grid in row.grids for point in grid.orders("quick", WORDS)]
+        for row in rows
+    }
+    for row in rows:
+        picture = tmp_path / f"{row.key}.png"
+        picture.touch()
+        draw(row, points[row.key], Results(), picture)
+        assert not picture.exists()
+    write_pages(rows, points, Results(), {}, tmp_path)
+    page = (tmp_path / "bulk.md").read_text("utf-8")
+    assert page.count("Nothing of it was measured.") == page.count("\n## ")
+
+
 def test_pages_state_every_claim(tmp_path: Path) -> None:
     rows = find("slickdeque-13")
     points = [point for grid in rows[0].grids for point in grid.orders("quick", WORDS)]
@@ -389,6 +408,7 @@ def test_pages_state_every_claim(tmp_path: Path) -> None:
         n = point.known["n"]
         rate = 5e6 if point.known["label"] == "SlickDeque" else 1e6
         results.add(point.order, {"rate": rate / n, "combines": min(1.9, n)})
+    (tmp_path / "slickdeque-13.png").touch()
     verdicts = write_pages(
         rows, {rows[0].key: points}, results, {"machine": "m|1"}, tmp_path, "| peer |"
     )
