@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -75,7 +76,8 @@ def draw(row: Artefact, points: Sequence[Point], results: Results, path: Path) -
         figure = _break_even(row, points, results)
     else:
         figure = _panels(row, points, results)
-    figure.suptitle(f"{row.label}: {row.title}", x=0.01, ha="left")
+    title = re.sub(r"2\^(\d+)", r"$2^{\1}$", f"{row.label}: {row.title}")
+    figure.suptitle(title, x=0.01, ha="left")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -417,7 +419,10 @@ def _break_even(row: Artefact, points: Sequence[Point], results: Results) -> Fig
                 places, sizes, _MARKS[number + (factor > 1)], color=color, label=text
             )
     axis.axhline(1.4 * most, color="#9ca3af", lw=0.8)
-    axis.annotate("never", (0, 2 * most), xytext=(-30, -3), textcoords="offset points")
+    axis.annotate(
+        "never", (1, 2 * most), xycoords=("axes fraction", "data"),
+        xytext=(4, 0), textcoords="offset points", va="center",
+    )  # fmt: skip
     axis.set_yscale("log", base=2)
     axis.set_xticks(range(len(operators)), operators, rotation=20)
     axis.set_ylabel(f"ahead of {base} from n =")
