@@ -80,6 +80,54 @@ def test_reactive_aggregator_figure_5(algorithm: str) -> None:
     assert seen == ["4", "47", "473", "4732", "732", "7329"]
 
 
+@pytest.mark.parametrize("algorithm", OUT_OF_ORDER)
+def test_fiba_figure_3(algorithm: str) -> None:
+    """FiBA 2018, Figure 3: what the tree of each state holds; one that is inserted
+    between 4 and 5 and one that is evicted are not told by the text."""
+    w = window(CONCAT, algorithm)
+    times = {letter: 10 * at for at, letter in enumerate("abcdefghijklmnopqrstuv", 1)}
+    for letter in "abcdefghijklmnoqrstu":
+        w.insert(times[letter], letter)
+    assert w.query() == "abcdefghijklmnoqrstu"
+    w.insert(times["v"], "v")
+    w.insert(times["p"], "p")
+    assert w.query() == "abcdefghijklmnopqrstuv"
+    assert w.query(times["h"], times["n"]) == "hijklmn"
+    assert w.evict() == times["a"]
+    w.insert(45, "E")
+    assert w.query() == "bcdEefghijklmnopqrstuv"
+    if algorithm != "daba_late":
+        assert w.evict(times["f"])
+        assert w.query(times["b"], times["g"]) == "bcdEeg"
+
+
+# Max has no inverse.
+@pytest.mark.parametrize("algorithm", sorted({*ALGORITHMS} - {"subtract_on_evict"}))
+def test_daba_figure_1(algorithm: str) -> None:
+    """DABA 2015, Figure 1: 2, 6, 3, 5, 3 slide on by 1; the text does not tell the
+    three that follow."""
+    w = window(sw.max(), algorithm)
+    w.insert_many(range(5), [2, 6, 3, 5, 3])
+    maxima = [w.query()]
+    for time, value in enumerate([1, 4, 2, 0], 5):
+        w.evict()
+        maxima.append(w.query())
+        w.insert(time, value)
+        maxima.append(w.query())
+    assert maxima == [6, 6, 6, 5, 5, 5, 5, 4, 4]
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_bulk_fiba_section_1(algorithm: str) -> None:
+    """Bulk FiBA 2023, §1: an entry at 61 evicts five at once from a window of 60."""
+    options = {"latency": 1_000} if algorithm == "daba_late" else {}
+    w = sw.Window(sw.count(), algorithm=algorithm, last=600, **options)
+    w.insert_many([1, 2, 3, 4, 5, 100, 200, 300, 400, 500, 600], None)
+    assert len(w) == 11
+    w.insert(610, None)
+    assert (len(w), w.oldest) == (7, 100)
+
+
 def displacements(order) -> list[int]:
     """δ_i: the number of earlier elements that are greater."""
     return [
