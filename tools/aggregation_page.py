@@ -28,7 +28,8 @@ Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 - **associative**: partial results may be grouped in any way. All algorithms require it.
 - **commutative**: partial results may be combined in any order.
 - **invertible**: what was combined can be taken out again (`subtract_on_evict`,
-  `slick_deque`). `collect`, invertible in Table 2, is not declared so here.
+  `slick_deque`). `collect`, invertible in Table 2, is not declared so here: the oldest
+  value of a partial lies deep within it.
 - **selective**: a combine returns one of its operands (`slick_deque`).
 
 Aggregations without a partial result of bounded size are *holistic*: they need all
