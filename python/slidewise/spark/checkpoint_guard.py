@@ -12,9 +12,9 @@ from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["GUARD_BUCKET", "Guard"]
 
-# The number of the bucket whose state is the guard.
+# The key of the bucket whose state is the guard.
 GUARD_BUCKET = -1
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from slidewise.errors import SpecError
 from slidewise.keyed.columns import joined
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
+from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import ROW
 from slidewise.table.encoding import ValueColumn, row_numbers
@@ -55,6 +56,7 @@ class Packer:
         self, query: StreamQuery, buckets: int, guard: bytes, marker: str | None
     ) -> None:
         self._query, self._buckets = query, buckets
+        self._keys = bucket_keys(buckets)
         self._guard, self._marker = guard, marker
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,7 +83,7 @@ class Packer:
 
     def _pack(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         if self._buckets == 1:
-            yield from _batches([(0, rows)])
+            yield from _batches([(self._keys[0], rows)])
             return
         high = pc.shift_right(_hashes(self._query, rows), _PARTITION_BITS)
         high = pc.bit_wise_and(high, (1 << (64 - _PARTITION_BITS)) - 1)
@@ -90,7 +92,8 @@ class Packer:
         order = pc.sort_indices(of_row)
         rows, parts, start = rows.take(order), [], 0
         for bucket in pc.value_counts(of_row.take(order)).to_pylist():
-            parts.append((bucket["values"], rows.slice(start, bucket["counts"])))
+            key = self._keys[bucket["values"]]
+            parts.append((key, rows.slice(start, bucket["counts"])))
             start += bucket["counts"]
         yield from _batches(parts)
 

@@ -22,6 +22,7 @@ from slidewise.keyed.query import LATE
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch import drop_deleted
+from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.columns import column
 from slidewise.spark.listener import OBSERVATION
@@ -89,7 +90,7 @@ def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
     if not spec.is_hopping:
         return packed
     latest = before.agg(sf.max(sf.unix_micros(column(spec.on))).alias("latest"))
-    every = sf.explode(sf.sequence(sf.lit(0), sf.lit(buckets - 1))).alias("bucket")
+    every = sf.explode(sf.array(*map(sf.lit, bucket_keys(buckets)))).alias("bucket")
     nothing = sf.lit(None).cast("binary").alias("payload")
     return packed.unionByName(latest.select(every, nothing, "latest"))
 

@@ -1,0 +1,49 @@
+"""The keys of buckets, by which Spark spreads them evenly over partitions.
+
+Spark gives a row to the partition `hash(key) mod partitions`, where the hash is Murmur3
+with 32 bits. Of the buckets 0 to 7 it gives five to one of two partitions, which then
+takes a quarter longer than it must. Over one integer the hash is one to one, so bucket
+`i` has the key whose hash is `i`: of any number of partitions, none has more than one
+bucket more than another.
+"""
+
+__all__ = ["bucket_keys"]
+
+_MASK = (1 << 32) - 1
+# The constants of Murmur3, and the seed of Spark.
+_C1, _C2, _ADDED = 0xCC9E2D51, 0x1B873593, 0xE6546B64
+_MIXED = 0x85EBCA6B, 0xC2B2AE35
+_SEED = 42
+
+
+def bucket_keys(buckets: int) -> list[int]:
+    """Returns the keys of buckets: signed integers of 32 bits.
+
+    Example:
+        >>> bucket_keys(2)
+        [-1693959553, -1910889132]
+    """
+    return [_unhashed(bucket) for bucket in range(buckets)]
+
+
+def _unhashed(mixed: int) -> int:
+    """Inverts Spark's hash of an integer, from its last step to its first."""
+    mixed ^= mixed >> 16
+    mixed = mixed * _inverse(_MIXED[1]) & _MASK
+    mixed ^= mixed >> 13 ^ mixed >> 26
+    mixed = mixed * _inverse(_MIXED[0]) & _MASK
+    mixed ^= mixed >> 16
+    mixed ^= 4  # The bytes that were hashed.
+    mixed = (mixed - _ADDED) * _inverse(5) & _MASK
+    key = _rotated(mixed, 32 - 13) ^ _SEED
+    key = _rotated(key * _inverse(_C2) & _MASK, 32 - 15)
+    key = key * _inverse(_C1) & _MASK
+    return key - (1 << 32) if key >> 31 else key
+
+
+def _rotated(bits: int, by: int) -> int:
+    return (bits << by | bits >> (32 - by)) & _MASK
+
+
+def _inverse(factor: int) -> int:
+    return pow(factor, -1, 1 << 32)
