@@ -1,0 +1,42 @@
+"""A worker of Spark does not look for garbage in modules after each task."""
+
+import gc
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from slidewise.spark import payload, worker_memory
+from slidewise.spark.arrow_ipc import write_ipc
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process as a worker that has run no task."""
+    monkeypatch.setitem(worker_memory._state, "frozen", False)
+    monkeypatch.setattr(worker_memory.TaskContext, "get", lambda: object())
+    frozen = gc.get_freeze_count()
+    yield
+    if not frozen:
+        gc.unfreeze()
+
+
+def test_modules_are_frozen_once(worker: None) -> None:
+    before = gc.get_freeze_count()
+    batch = pa.record_batch({"payload": [write_ipc(pa.table({"x": [1]}))]})
+    assert [part.num_rows for part in payload.unpack(iter([batch]))] == [1]
+    frozen = gc.get_freeze_count()
+    assert frozen > before + 10_000
+    assert list(payload.unpack(iter([batch])))
+    assert gc.get_freeze_count() <= frozen
+    cycle: list[object] = []
+    cycle.append(cycle)
+    del cycle
+    assert gc.collect() >= 1
+
+
+def test_the_driver_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(worker_memory._state, "frozen", False)
+    before = gc.get_freeze_count()
+    worker_memory.freeze_modules()
+    assert gc.get_freeze_count() == before
