@@ -79,8 +79,8 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         timeMode="EventTime",
         initialState=history,
     )
-    observed = _observe(results).select("payload")
-    return observed.mapInArrow(unpack, _output_struct(df, query, flags))
+    # With its counts: a projection would copy the payloads.
+    return _observe(results).mapInArrow(unpack, _output_struct(df, query, flags))
 
 
 def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
