@@ -2,10 +2,11 @@
 
 Each row has a number. A batch is appended as a *segment*, a page of up to `SEGMENT`
 bytes, or several. As in a log-structured merge tree, sizes grow by a factor of `FAN`,
-and the last segments are merged when they make one of the next size together. So a row
-is written once per size, O(log n) times, and a batch writes what is in proportion to
-it. Rows that are behind the horizon, or were deleted, are left out when their segment
-is merged; a segment of none but such rows is dropped.
+and the last segments are merged when they make one of the next size together and are
+half of `FAN`, at least: two large ones would be written again for one page less. So a
+row is written once per size, O(log n) times, and a batch writes what is in proportion
+to it. Rows that are behind the horizon, or were deleted, are left out when their
+segment is merged; a segment of none but such rows is dropped.
 
 ```text
 number   0          64         128  136 144 152
@@ -33,7 +34,7 @@ from slidewise.table.encoding import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]
 
-# Bytes of a segment of a large batch; one of half as many is not merged any more.
+# Bytes of a segment of a large batch; one of a quarter of them is not merged any more.
 SEGMENT = 1 << 22
 # The factor between sizes.
 FAN = 8
@@ -432,7 +433,8 @@ class RowLog:
         A run is neighbours that all wait, or none of which does.
         """
         segments, end = self.segments, len(self.segments)
-        sizes = _sizes(SEGMENT, FAN)
+        least = max(2, FAN // 2)
+        sizes = _sizes(SEGMENT // least, FAN)
         while end:
             waits, start, held = segments[end - 1].waits, end, 0
             for size in sizes:
@@ -443,7 +445,7 @@ class RowLog:
                 ):
                     start -= 1
                     held += segments[start].nbytes
-                if end - start > 1 and held >= size:
+                if end - start >= least and held >= size:
                     return slice(start, end)
             while start and segments[start - 1].waits == waits:
                 start -= 1
@@ -474,12 +476,12 @@ def _check(segment: Segment, rows: pa.Table) -> None:
 
 @lru_cache(maxsize=8)
 def _sizes(most: int, fan: int) -> list[int]:
-    """The powers of a factor from itself up to a size."""
-    sizes, size = [], fan
-    while size <= most:
-        sizes.append(size)
-        size *= fan
-    return sizes
+    """Sizes that grow by a factor up to one."""
+    sizes = []
+    while most > 1:
+        sizes.append(most)
+        most //= fan
+    return sizes[::-1]
 
 
 def _bits(schema: pa.Schema) -> int:
