@@ -26,6 +26,7 @@ __all__ = [
     "copy_rows",
     "costs",
     "delta_starts",
+    "distinct_keys",
     "group_ends",
     "hashes",
     "hop_windows",
@@ -214,7 +215,7 @@ class KeyedStore:
         columns: Sequence[object],
         numbers: object | None = None,
         gone: tuple[Sequence[object], object, object] | None = None,
-    ) -> None: ...
+    ) -> int: ...
     def insert_answering(
         self,
         keys: Sequence[object],
@@ -224,7 +225,7 @@ class KeyedStore:
         windows: Sequence[tuple[str, int, str, int]],
         numbers: object | None = None,
         gone: tuple[Sequence[object], object, object] | None = None,
-    ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
+    ) -> tuple[tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]], int]: ...
     def query(
         self,
         keys: Sequence[object],
@@ -289,6 +290,9 @@ def copy_rows(batch: object) -> tuple[ArrowArray, tuple[int, int] | None]: ...
 def take_due(
     waiting: Sequence[tuple[object, int | None]], until: int
 ) -> tuple[ArrowArray, list[int | None]]: ...
+def distinct_keys(
+    keys: Sequence[object], times: object
+) -> tuple[ArrowArray, ArrowArray]: ...
 def split_numbers(
     numbers: object, ends: Sequence[int]
 ) -> tuple[list[int], ArrowArray, ArrowArray | None]: ...

@@ -86,6 +86,15 @@ def test_zeros_and_nans_are_one_key() -> None:
         assert pa.array(lasts) == ints(3, 4)
 
 
+def test_distinct_keys_have_their_first_row_and_latest_time() -> None:
+    text, zeros = pa.array(["b", "a", "b", None, "b"]), pa.array([0.0, 1, -0.0, 1, 2])
+    firsts, latest = _core.distinct_keys([text, zeros], ints(7, 1, 9, 4, 5))
+    assert pa.array(firsts).to_pylist() == [0, 1, 3, 4]
+    assert pa.array(latest) == ints(9, 1, 4, 5)
+    firsts, latest = _core.distinct_keys([], ints(3, 8))
+    assert (pa.array(firsts).to_pylist(), pa.array(latest)) == ([0], ints(8))
+
+
 def test_a_store_without_key_columns_has_one_key() -> None:
     store = store_of()
     assert pa.array(store.last_times([])).to_pylist() == [None]
@@ -102,10 +111,11 @@ def test_a_store_without_key_columns_has_one_key() -> None:
 def test_entries_are_removed_and_inserted_in_one_step() -> None:
     key = pa.array(["a", "a", "b"])
     store = store_of(key)
-    store.insert([key], ints(1, 1, 2), [ints(1, 2, 4)], ints(10, 11, 12))
+    assert store.insert([key], ints(1, 1, 2), [ints(1, 2, 4)], ints(10, 11, 12)) == 2
     gone = (pa.array(["a", "b", "c"]), ints(1, 2, 2), ints(10, 12, 12))
     row = pa.array(["a"])
-    store.insert([row], ints(1), [ints(8)], ints(13), ([gone[0]], *gone[1:]))
+    removed = ([gone[0]], *gone[1:])
+    assert store.insert([row], ints(1), [ints(8)], ints(13), removed) == 2
     assert len(store) == 1
     points, numbers = store.rows([pa.array(["b", "a"])], ints(0, 1), ints(9, 1))
     assert pa.array(points) == pa.array([1, 1], pa.uint32())
@@ -161,7 +171,7 @@ def test_rows_of_equal_arrival_see_one_another() -> None:
     key = pa.array(["a"] * 4)
     store = store_of(key)
     store.insert([key.slice(3)], ints(1), [ints(1)], ints(0))
-    answers, _ = store.insert_answering(
+    (answers, _), keys = store.insert_answering(
         [key],
         ints(5, 4, 3, 5),
         [ints(10, 100, 1000, 10_000)],
@@ -170,6 +180,7 @@ def test_rows_of_equal_arrival_see_one_another() -> None:
         ints(1, 2, 3, 4),
     )
     assert pa.array(answers[0][0]) == ints(1011, 1101, 1001, 11_111)
+    assert keys == 1
 
 
 def test_entries_go_but_the_last_of_each_key() -> None:

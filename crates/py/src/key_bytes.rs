@@ -6,16 +6,16 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef, Int64Array, UInt32Array, make_array};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
-use slidewise_core::keyed::KeyColumn;
+use slidewise_core::keyed::{KeyColumn, distinct};
 
-use crate::arrow::import;
+use crate::arrow::{ArrowArray, Numbers, import};
 
 /// The keys of some rows.
 #[derive(Debug, Default)]
@@ -100,6 +100,20 @@ impl KeyBytes {
             offsets: &self.offsets,
         }
     }
+}
+
+/// The first row of each distinct key, in order, and the latest of the times of its rows.
+#[pyfunction]
+pub(crate) fn distinct_keys(
+    py: Python<'_>,
+    keys: Vec<Bound<'_, PyAny>>,
+    times: &Bound<'_, PyAny>,
+) -> PyResult<(ArrowArray, ArrowArray)> {
+    let times = Numbers::import_keys(times, "times")?;
+    let keys = KeyBytes::read(&keys, times.len())?;
+    let (firsts, latest) = py.detach(|| distinct(keys.view(), times.values()));
+    let firsts = ArrowArray::new(UInt32Array::from(firsts).into());
+    Ok((firsts, ArrowArray::new(Int64Array::from(latest).into())))
 }
 
 fn read_arrays(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Encoder>> {

@@ -143,7 +143,8 @@ impl KeyedStore {
 
     /// Inserts rows in any order; those of equal key and time go behind those held, in their
     /// order. The entries in `gone` go first, in one step per key: those equal in key, time
-    /// and number. Entries that are not held are ignored; keys without entries go.
+    /// and number. Entries that are not held are ignored; keys without entries go. Gives the
+    /// number of keys that have changed.
     #[pyo3(signature = (keys, times, columns, numbers = None, gone = None))]
     fn insert(
         &self,
@@ -153,19 +154,18 @@ impl KeyedStore {
         columns: Vec<Bound<'_, PyAny>>,
         numbers: Option<Bound<'_, PyAny>>,
         gone: Option<EntryTuple<'_>>,
-    ) -> PyResult<()> {
+    ) -> PyResult<usize> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let gone = self.gone(gone)?;
-        py.detach(|| {
+        Ok(py.detach(|| {
             let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
-            self.store.insert(gone, incoming.rows(&incoming.views()));
-        });
-        Ok(())
+            self.store.insert(gone, incoming.rows(&incoming.views()))
+        }))
     }
 
     /// The same, and answers each row over the windows that end at its time: over the entries
     /// held before and the rows that arrived no later, by `arrivals`, which are ranks. The
-    /// answers are those of `query`.
+    /// answers are those of `query`; the number of keys comes behind them.
     #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
     #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, gone = None))]
     fn insert_answering(
@@ -178,19 +178,19 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         numbers: Option<Bound<'_, PyAny>>,
         gone: Option<EntryTuple<'_>>,
-    ) -> PyResult<Exported> {
+    ) -> PyResult<(Exported, usize)> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let gone = self.gone(gone)?;
         let arrivals = Numbers::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
         let spans = read_spans(&windows)?;
-        let outputs = py.detach(|| {
+        let (outputs, changed) = py.detach(|| {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
             let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
             self.store.insert_answering(gone, rows, arrivals, &spans)
         });
-        export_all(outputs)
+        Ok((export_all(outputs)?, changed))
     }
 
     /// The answers by window and aggregation at keys and times, as `rolling` gives them.

@@ -102,17 +102,20 @@ class Index:
         """The key columns of a table."""
         return [_column(rows, name) for name in self._by]
 
-    def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> None:
+    def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> int:
         """Inserts rows of the state with their numbers, in the order of the query.
 
         Args:
             rows: The rows.
             gone: Rows with their numbers that are removed in the same step.
+
+        Returns:
+            The number of keys of these rows.
         """
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
         inputs, removed = self._inputs(rows), self._entries(gone)
-        self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
+        return self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
 
     def _entries(self, rows: pa.Table | None) -> tuple[Any, ...] | None:
         """What makes the entries of rows known; None for none."""
@@ -127,8 +130,10 @@ class Index:
         windows: tuple[WindowSpec, ...],
         name_row: Callable[[int], str],
         gone: pa.Table,
-    ) -> list[Any]:
+    ) -> tuple[list[Any], int]:
         """Inserts rows in order of arrival; gives the results of each as of then.
+
+        And the number of their keys, those of `gone` included.
 
         Args:
             rows: Rows of the state with their numbers.
@@ -144,7 +149,7 @@ class Index:
         removed = self._entries(gone)
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
-        answers, beyond = self.store.insert_answering(
+        (answers, beyond), changed = self.store.insert_answering(
             self.keys_of(rows),
             ticks,
             self._inputs(rows),
@@ -153,7 +158,7 @@ class Index:
             numbers,
             removed,
         )
-        return call.decode(answers, beyond, None)
+        return call.decode(answers, beyond, None), changed
 
     def _inputs(self, rows: pa.Table) -> list[pa.Array]:
         """The inputs of the kernel, in the order of rows of the state."""

@@ -306,18 +306,10 @@ class Query:
 
         Keys are equal as in tables: both zeros are one key, and NaN is one.
         """
-        table = rows.select([*self.spec.by, TIME]).combine_chunks()
-        spread = pa.table(
-            {
-                "code": self.codes([table.select(list(self.spec.by))]),
-                "row": row_numbers(len(table)),
-                "time": table.column(TIME),
-            }
-        )
-        found = spread.group_by("code", use_threads=False)
-        found = found.aggregate([("row", "min"), ("time", "max")]).combine_chunks()
-        keys = table.take(found.column("row_min"))
-        return keys.set_column(len(self.spec.by), TIME, found.column("time_max"))
+        by, ticks = list(self.spec.by), one_array(rows.column(TIME))
+        found, latest = self._distinct(rows, by, ticks)
+        keys = rows.select([*by, TIME]).take(found)
+        return keys.set_column(len(by), TIME, latest)
 
     def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
         """Checks a batch for NaN, for `nan="raise"`.
@@ -415,10 +407,17 @@ class Query:
 
     def distinct(self, rows: pa.Table, *names: str) -> pa.Array:
         """The first row of each distinct key, and of these columns besides."""
-        codes = self.codes([rows.select([*self.spec.by, *names])])
-        spread = pa.table({"code": codes, "row": row_numbers(len(rows))})
-        found = spread.group_by("code", use_threads=False).aggregate([("row", "min")])
-        return found.column("row_min").combine_chunks()
+        ticks = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        return self._distinct(rows, [*self.spec.by, *names], ticks)[0]
+
+    @staticmethod
+    def _distinct(
+        rows: pa.Table, names: Iterable[str], ticks: pa.Array
+    ) -> tuple[pa.Array, pa.Array]:
+        """The first row of each distinct key, in order, and the latest of its ticks."""
+        keys = [one_array(rows.column(name)) for name in names]
+        firsts, latest = _core.distinct_keys(keys, ticks)
+        return pa.array(firsts), pa.array(latest)
 
     def request(
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0

@@ -259,7 +259,9 @@ class Shard(ShardState):
         self.log.append(batch, waits=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
         gone, self.leaving = self.leaving, self.no_rows
-        found = self.index.insert_answering(held, arrivals, self.windows, naming, gone)
+        windows = self.windows
+        found, keys = self.index.insert_answering(held, arrivals, windows, naming, gone)
+        self.changed_keys += keys
         back = pc.sort_indices(places)
         return [
             result.array.take(back) for window in found for result in window.values()

@@ -120,6 +120,7 @@ class ShardState:
         trusts: Whether the pages are known to be valid.
 
     Attributes:
+        changed_keys: In how many keys rows came or went, summed over batches.
         flushed: The watermark up to which results were emitted; None before the first.
         earliest: The time of the earliest row, where windows begin before the first
             flush.
@@ -140,6 +141,7 @@ class ShardState:
         trusts: bool = True,
     ) -> None:
         self.query = query
+        self.changed_keys = 0
         self.kept = max(kept, query.reach + query.allowance)
         self._by = list(query.spec.by)
         self.flushed: int | None = None
@@ -395,7 +397,7 @@ class ShardState:
             rows = coming[0] if coming else self.no_rows
             if len(coming) > 1:
                 rows = pa.concat_tables(coming).combine_chunks()
-            self._insert(self.index, rows, gone)
+            self.changed_keys += self._insert(self.index, rows, gone)
 
     def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
         """Rows with their numbers, if the index has them."""
@@ -418,25 +420,27 @@ class ShardState:
 
     def _insert(
         self, index: Index, rows: pa.Table, gone: pa.Table | None = None
-    ) -> None:
+    ) -> int:
         """Inserts rows into an index, those of equal time in the query's order.
 
         Args:
             index: The index.
             rows: The rows; with their numbers if the index has them.
             gone: Rows with their numbers that are removed in the same step.
+
+        Returns:
+            The number of keys of these rows.
         """
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
-            index.insert(rows, gone)
-            return
+            return index.insert(rows, gone)
         rows = rows.select([*query.leaf.names, NUMBER])
         held = self._held_in(index, rows, gone)
         both = pa.concat_tables([held, rows]).combine_chunks()
         if gone is not None:
             names = [*self._by, TIME, NUMBER]
             held = pa.concat_tables([held.select(names), gone.select(names)])
-        index.insert(query.sort(both), held)
+        return index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:
         """The rows that are held with the key and time of one of these."""

@@ -262,8 +262,9 @@ class StateTransaction:
         if len(late) and self._operator._flags:
             self._results.append(self.shard.query.given_back(late))
         if len(rows):
-            self._counts["keys"] += len(self.shard.query.distinct(rows))
+            before = self.shard.changed_keys
             self._collect(self.shard.ingest(rows, watermark))
+            self._counts["keys"] += self.shard.changed_keys - before
 
     def _collect(self, results: pa.Table | None) -> None:
         if results is None or not len(results):

@@ -1,6 +1,8 @@
 //! The keys of a shard: bytes to the number of a key, and back.
 
-use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::shard::Hashed;
 
@@ -35,6 +37,31 @@ impl<'a> KeyColumn<'a> {
     pub fn key(&self, row: usize) -> &'a [u8] {
         &self.bytes[self.offsets[row]..self.offsets[row + 1]]
     }
+}
+
+/// The first row of each key, in order, and the latest of the times of its rows.
+pub fn distinct(keys: KeyColumn<'_>, times: &[i64]) -> (Vec<u32>, Vec<i64>) {
+    let hasher = DefaultHashBuilder::default();
+    // The lower half of the hash, and the place among the keys so far.
+    let mut table: HashTable<(u32, u32)> = HashTable::new();
+    let (mut firsts, mut latest): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
+    for (row, time) in (0..).zip(times) {
+        let key = keys.key(row as usize);
+        let tag = hasher.hash_one(key) as u32;
+        let is_same = |(held, place): &(u32, u32)| {
+            *held == tag && are_equal(keys.key(firsts[*place as usize] as usize), key)
+        };
+        if let Some((_, place)) = table.find(spread(tag), is_same) {
+            let latest = &mut latest[*place as usize];
+            *latest = (*latest).max(*time);
+        } else {
+            let entry = (tag, firsts.len() as u32);
+            table.insert_unique(spread(tag), entry, |(held, _)| spread(*held));
+            firsts.push(row);
+            latest.push(*time);
+        }
+    }
+    (firsts, latest)
 }
 
 /// Where the bytes of a key lie.
@@ -181,4 +208,24 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
 #[inline]
 fn spread(tag: u32) -> u64 {
     u64::from(tag) | u64::from(tag) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinct_keys_come_in_order_with_their_latest_times() {
+        let bytes = b"abbaccabab";
+        let offsets = [0, 1, 2, 3, 4, 6, 8, 10];
+        let keys = KeyColumn {
+            bytes,
+            offsets: &offsets,
+        };
+        // a b b a cc ab ab
+        let (firsts, latest) = distinct(keys, &[5, 1, 7, 2, i64::MIN, 3, 3]);
+        assert_eq!(firsts, [0, 1, 4, 5]);
+        assert_eq!(latest, [5, 7, i64::MIN, 3]);
+        assert_eq!(distinct(KeyColumn::default(), &[]), (vec![], vec![]));
+    }
 }

@@ -33,7 +33,7 @@ use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
 use crate::rolling::{Length, Output, Span};
 pub use answering::Spans;
 pub use grid::Grid;
-pub use keys::KeyColumn;
+pub use keys::{KeyColumn, distinct};
 pub use number_columns::{NumberColumn, NumberColumns};
 use rows_only::RowsOnly;
 pub use shard::{KeyList, MAX_WINDOWS};
@@ -49,8 +49,9 @@ pub type WindowEnds = (KeyList, Vec<(i64, u32)>);
 pub trait Store: Send + Sync {
     /// Removes entries, then inserts rows, in any order; those of equal key and time go
     /// behind those held, in the order given. A reader sees all changes of a key or none.
-    /// Entries that are not held are ignored, and keys without entries go.
-    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>);
+    /// Entries that are not held are ignored, and keys without entries go. Gives the number
+    /// of keys that have changed.
+    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) -> usize;
     /// The same, and answers each row over the windows that end at its time: over the entries
     /// held before, and the rows of the batch that arrived no later. `arrivals` are ranks.
     fn insert_answering(
@@ -59,7 +60,7 @@ pub trait Store: Send + Sync {
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],
-    ) -> Answers;
+    ) -> (Answers, usize);
     /// The answers at query points, by span and aggregation; integers that int64 cannot hold
     /// are missing, as [`Output`] lists them.
     fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers;

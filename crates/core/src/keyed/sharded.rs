@@ -334,7 +334,8 @@ fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> 
 }
 
 impl<A: Aggregation<i64>> Store for Sharded<A> {
-    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) {
+    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) -> usize {
+        let mut changed = 0;
         let incoming = Incoming {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
             numbers: rows.numbers,
@@ -357,9 +358,11 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                 {
                     shard.change(&self.aggregation, leaving, coming, &incoming);
                     count += leaving.len() + coming.len();
+                    changed += 1;
                 }
             }
         }
+        changed
     }
 
     fn insert_answering(
@@ -368,7 +371,8 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],
-    ) -> Answers {
+    ) -> (Answers, usize) {
+        let mut changed = 0;
         let incoming = Incoming {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
             numbers: rows.numbers,
@@ -383,10 +387,11 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let in_order: Vec<Vec<Placed>> = in_order.collect();
         let gone = self.gone_by_shard(gone);
         let sorted = Spans::new(spans);
-        self.filled(spans, &in_order, |filling| {
+        let answers = self.filled(spans, &in_order, |filling| {
             let mut answering = Answering::new(&self.aggregation, &sorted);
             for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
                 for (leaving, coming) in Changes::new(gone, rows) {
+                    changed += 1;
                     let mut shard = write(shard);
                     if coming.is_empty() {
                         shard.change(&self.aggregation, leaving, coming, &incoming);
@@ -401,7 +406,8 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                 }
             }
             answering.put(true, filling);
-        })
+        });
+        (answers, changed)
     }
 
     fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers {

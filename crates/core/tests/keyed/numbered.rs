@@ -228,17 +228,22 @@ impl Script {
             numbers: &numbers,
         };
         let row_numbers: Vec<i64> = (self.next..).take(rows.times.len()).collect();
+        let coming: BTreeSet<_> = rows.keys.iter().copied().collect();
+        let mut either = coming.clone();
+        either.extend(keys.iter().copied());
         let (keys, columns) = (Keys::of(&rows.keys), rows.columns());
         let columns = &columns[..self.dtypes.len()];
-        if self.random.below(4) == 0 {
-            self.insert_answering(gone, rows, &row_numbers);
+        let changed = if self.random.below(4) == 0 {
+            self.insert_answering(gone, rows, &row_numbers)
         } else {
-            self.held
-                .insert(gone, rows.to_insert(&keys, columns, &row_numbers));
+            let rows_in = rows.to_insert(&keys, columns, &row_numbers);
+            let changed = self.held.insert(gone, rows_in);
             for row in 0..rows.times.len() {
                 self.note(rows, row);
             }
-        }
+            changed
+        };
+        assert!((coming.len()..=either.len()).contains(&changed));
         self.next += rows.times.len() as i64;
     }
 
@@ -259,7 +264,7 @@ impl Script {
         );
     }
 
-    fn insert_answering(&mut self, gone: EntryList<'_>, rows: &Rows, numbers: &[i64]) {
+    fn insert_answering(&mut self, gone: EntryList<'_>, rows: &Rows, numbers: &[i64]) -> usize {
         let ranks = 1 + self.random.below(5);
         let mut rank = || self.random.below(ranks) as i64;
         let arrivals: Vec<i64> = rows.times.iter().map(|_| rank()).collect();
@@ -268,7 +273,7 @@ impl Script {
         // Late rows reach back to what may have been evicted.
         let spans = [40, 7].map(|length| span(length, Closed::Right, 0));
         let rows_in = rows.to_insert(&keys, columns, numbers);
-        let answers = self.held.insert_answering(gone, rows_in, &arrivals, &spans);
+        let (answers, changed) = self.held.insert_answering(gone, rows_in, &arrivals, &spans);
         for arrival in 0..ranks as i64 {
             let together = (0..rows.times.len()).filter(|row| arrivals[*row] == arrival);
             let together: Vec<usize> = together.collect();
@@ -287,6 +292,7 @@ impl Script {
                 }
             }
         }
+        changed
     }
 
     fn known(&self, keys: &[u32], times: &[i64], spans: &[Span]) -> Vec<Vec<Output>> {
