@@ -288,7 +288,7 @@ class KeyedStore:
 
 def copy_rows(batch: object) -> tuple[ArrowArray, tuple[int, int] | None]: ...
 def take_due(
-    waiting: Sequence[tuple[object, int | None]], until: int
+    waiting: Sequence[tuple[object, int | None]], until: int, sorted: bool
 ) -> tuple[ArrowArray, list[int | None]]: ...
 def distinct_keys(
     keys: Sequence[object], times: object

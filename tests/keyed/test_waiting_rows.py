@@ -45,11 +45,14 @@ def test_due_rows_come_by_time_and_in_order(
     batch = batch_of(kind, values)
     # Parts of one batch, with offsets; the second from a time on.
     parts = [(batch.slice(1, 4), None), (batch.slice(0, 0), 0), (batch.slice(4), 3)]
-    due, left = _core.take_due(parts, 5)
+    due, left = _core.take_due(parts, 5, True)
     rows = pa.Table.from_batches([batch.slice(1, 4), batch.slice(6)])
     rows = rows.filter(pc.less_equal(rows["time"], 5))
     order = pc.sort_indices(rows, [("time", "ascending")])
     assert pa.Table.from_batches([pa.record_batch(due)]) == rows.take(order)
+    as_they_came, same = _core.take_due(parts, 5, False)
+    assert pa.Table.from_batches([pa.record_batch(as_they_came)]) == rows
+    assert same == left
     pa.record_batch(due).validate(full=True)
     assert left == [9, None, 2**63 - 1]
 
@@ -74,7 +77,7 @@ def test_batches_without_times_are_refused() -> None:
             _core.copy_rows(batch)
     one, other = (pa.record_batch({"t": pa.array([1]), x: pa.array([1])}) for x in "ab")
     with pytest.raises(TypeError, match="differ"):
-        _core.take_due([(one, None), (other, None)], 1)
+        _core.take_due([(one, None), (other, None)], 1, True)
 
 
 def test_a_row_that_waits_does_not_keep_its_batch() -> None:

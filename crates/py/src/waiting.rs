@@ -76,14 +76,15 @@ pub(crate) fn copy_rows(
     Ok((copy, ends))
 }
 
-/// Of record batches with times first, the rows at or before `until`, by time; those of equal
-/// time in order. Of a batch, only rows behind the time beside it count, if there is one.
-/// Then, by batch, its first time behind `until`.
+/// Of record batches with times first, the rows at or before `until`, in order, or by time if
+/// `sorted`; those of equal time in order. Of a batch, only rows behind the time beside it
+/// count, if there is one. Then, by batch, its first time behind `until`.
 #[pyfunction]
 pub(crate) fn take_due(
     py: Python<'_>,
     waiting: Vec<(Bound<'_, PyAny>, Option<i64>)>,
     until: i64,
+    sorted: bool,
 ) -> PyResult<(ArrowArray, Vec<Option<i64>>)> {
     let (batches, afters): (Vec<Batch>, Vec<Option<i64>>) = waiting
         .iter()
@@ -102,7 +103,7 @@ pub(crate) fn take_due(
         return Err(PyOverflowError::new_err("more than 2^32 rows wait"));
     }
     let (rows, columns, next) = py.detach(|| {
-        let (places, next) = due(&batches, &afters, until);
+        let (places, next) = due(&batches, &afters, until, sorted);
         let column = |at: usize| {
             let parts: Vec<&ArrayData> = batches.iter().map(|batch| &batch.columns[at]).collect();
             gathered(&parts, &places)
@@ -122,7 +123,12 @@ fn too_long(error: ArrowError) -> PyErr {
 /// A batch and a row of it.
 type Place = (usize, usize);
 
-fn due(batches: &[Batch], afters: &[Option<i64>], until: i64) -> (Vec<Place>, Vec<Option<i64>>) {
+fn due(
+    batches: &[Batch],
+    afters: &[Option<i64>],
+    until: i64,
+    sorted: bool,
+) -> (Vec<Place>, Vec<Option<i64>>) {
     let (mut due, mut next) = (Vec::new(), Vec::new());
     for ((place, batch), after) in (0_u64..).zip(batches).zip(afters) {
         let mut left: Option<i64> = None;
@@ -135,7 +141,9 @@ fn due(batches: &[Batch], afters: &[Option<i64>], until: i64) -> (Vec<Place>, Ve
         }
         next.push(left);
     }
-    sort_due(&mut due);
+    if sorted {
+        sort_due(&mut due);
+    }
     let place = |(_, at): (i64, u64)| ((at >> 32) as usize, at as u32 as usize);
     (due.into_iter().map(place).collect(), next)
 }

@@ -217,12 +217,14 @@ class Shard(ShardState):
         return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> pa.Table | None:
-        rows, query = self.take_due(watermark), self.query
+        query = self.query
+        folds = query.folds and query.spec.ties == "peers"
+        rows = self.take_due(watermark, ordered=self.ordered or not folds)
         if rows is None:
             return None
         if query.then_by:
             rows = query.sort(rows)
-        if query.folds and query.spec.ties == "peers":
+        if folds:
             return query.answered(rows, self.answers_at(rows, query.naming(rows)))
         due = rows.column(NUMBER).combine_chunks()
         rows = rows.drop_columns(NUMBER)

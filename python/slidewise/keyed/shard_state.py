@@ -118,6 +118,7 @@ class ShardState:
             empty state.
         kept: For how long rows are kept behind the watermark at least, in ticks.
         trusts: Whether the pages are known to be valid.
+        ordered: Whether results are in order of time where it costs a sort.
 
     Attributes:
         changed_keys: In how many keys rows came or went, summed over batches.
@@ -139,8 +140,9 @@ class ShardState:
         kept: int = 0,
         *,
         trusts: bool = True,
+        ordered: bool = True,
     ) -> None:
-        self.query = query
+        self.query, self.ordered = query, ordered
         self.changed_keys = 0
         self.kept = max(kept, query.reach + query.allowance)
         self._by = list(query.spec.by)
@@ -236,13 +238,18 @@ class ShardState:
                 lambda rows: pc.invert(_among(one_array(rows[NUMBER]), gone))
             )
 
-    def take_due(self, watermark: int) -> pa.Table | None:
-        """The rows that wait for a watermark, by time; they wait no more."""
+    def take_due(self, watermark: int, *, ordered: bool = True) -> pa.Table | None:
+        """The rows that wait for a watermark; they wait no more.
+
+        Args:
+            watermark: The watermark.
+            ordered: Whether they are sorted by time, and not as they came.
+        """
         due = [held for held in self.waiting if held.earliest <= watermark]
         if not due:
             return None
         asked = [(one_batch(held.rows), held.after) for held in due]
-        rows, earliest = _core.take_due(asked, watermark)
+        rows, earliest = _core.take_due(asked, watermark, ordered)
         left = dict(zip(map(id, due), earliest, strict=True))
         waiting, self.waiting = self.waiting, []
         for held in waiting:

@@ -220,7 +220,8 @@ class StateTransaction:
         self._store = CachedStore(StatePages(operator._pages), self._pages)
         directory: dict[str, Any] | None = head.get("shard")
         if cached is None:
-            self.shard = Shard(operator._query, self._store, directory)
+            # Spark keeps no order of rows.
+            self.shard = Shard(operator._query, self._store, directory, ordered=False)
             return
         self.shard = cached.shard
         self.shard.pages.store = self._store
