@@ -245,8 +245,14 @@ class Query:
         times = self.restore(one_array(rows.column(TIME)))
         return rows.append_column(self.spec.on, times)
 
-    def arrived(self, rows: pa.Table) -> tuple[pa.Table, Ends | None]:
-        """A batch in the columns of waiting rows, in memory of its own.
+    def arrived(
+        self, rows: pa.Table, *, copies: bool = True
+    ) -> tuple[pa.Table, Ends | None]:
+        """A batch in the columns of waiting rows.
+
+        Args:
+            rows: The batch.
+            copies: Whether to copy it, as its memory may change.
 
         Returns:
             The rows, and their earliest and latest time; None without rows.
@@ -260,6 +266,10 @@ class Query:
             same = column.type == field.type
             columns.append(column if same else column.cast(field.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
+        if not copies:
+            times = pc.min_max(columns[0])
+            ends = (times["min"].as_py(), times["max"].as_py()) if len(rows) else None
+            return pa.Table.from_batches([batch]), ends
         own, ends = _core.copy_rows(batch)
         return pa.Table.from_batches([pa.record_batch(own)]), ends
 

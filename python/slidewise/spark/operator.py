@@ -257,7 +257,8 @@ class StateTransaction:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
-        rows, ends = self.shard.query.arrived(rows)
+        # They lie in the memory of payloads.
+        rows, ends = self.shard.query.arrived(rows, copies=False)
         rows, late = self.shard.query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
         if len(late) and self._operator._flags:
