@@ -310,18 +310,23 @@ class StateTransaction:
         return wanted
 
     def output(self) -> Iterator[Row]:
-        """Yields the results as payloads; the first row carries the call's counts."""
+        """The results as rows of `OUTPUT`, with the counts of the call."""
         counts: dict[str, float] = {
             **self._counts,
             **self.shard.pages.traffic(),
             "calls": 1,
         }
         counts["seconds"] = time.perf_counter() - self._started
-        zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
-        blobs: Iterable[bytes | None] = [None]
-        if self._results:
-            results = pa.concat_tables(self._results, promote_options="permissive")
-            blobs = payloads(results.combine_chunks())
-        for at, payload in enumerate(blobs):
-            row = zeros if at else counts
-            yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))
+        return output_rows(self._results, counts)
+
+
+def output_rows(results: list[pa.Table], counts: dict[str, float]) -> Iterator[Row]:
+    """Yields results as payloads; the first row carries the call's counts."""
+    zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
+    blobs: Iterable[bytes | None] = [None]
+    if results:
+        table = pa.concat_tables(results, promote_options="permissive")
+        blobs = payloads(table.combine_chunks())
+    for at, payload in enumerate(blobs):
+        row = zeros if at else counts
+        yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))
