@@ -8,6 +8,7 @@ from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark import arrow_ipc, payload
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
+from slidewise.spark.operator import METRICS, output_rows
 from slidewise.spark.payload import Packer
 from slidewise.spec.spec import Spec
 
@@ -58,3 +59,16 @@ def test_a_row_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(part) for part in parts] == [1] * 5
     assert pa.concat_tables(parts).equals(ROWS.slice(7, 5))
     assert [read_ipc(part) for part in payloads(ROWS.slice(0, 0))] == [ROWS.slice(0, 0)]
+
+
+def test_results_come_in_small_payloads() -> None:
+    """Large ones would be garbage that the JVM collects apart."""
+    results = pa.table({"n": range(100_000)})
+    counts = dict.fromkeys(METRICS, 1.0)
+    first, *others = output_rows([results.slice(0, 10), results.slice(10)], counts)
+    parts = [first.payload, *(row.payload for row in others)]
+    assert max(map(len, parts)) < 300_000
+    assert pa.concat_tables(map(read_ipc, parts)).equals(results)
+    assert [row.rows for row in (first, *others)] == [1, *[0] * len(others)]
+    (nothing,) = output_rows([], counts)
+    assert (nothing.payload, nothing.calls) == (None, 1)

@@ -10,19 +10,23 @@ __all__ = ["payloads", "read_ipc", "write_ipc"]
 _PAYLOAD_BYTES = 1 << 23
 
 
-def payloads(rows: pa.Table) -> Iterator[bytes]:
-    """Serializes a table to Arrow IPC streams of some megabytes each.
+def payloads(rows: pa.Table, most: int | None = None) -> Iterator[bytes]:
+    """Serializes a table to Arrow IPC streams.
 
-    A single row may be larger.
+    Args:
+        rows: The table.
+        most: The bytes of a stream, about; a single row may have more. By default some
+            megabytes.
 
     Example:
         >>> [read_ipc(part).num_rows for part in payloads(pa.table({"x": [1, 2]}))]
         [2]
     """
-    if len(rows) > 1 and rows.nbytes > _PAYLOAD_BYTES:
+    most = _PAYLOAD_BYTES if most is None else most
+    if len(rows) > 1 and rows.nbytes > most:
         half = len(rows) // 2
-        yield from payloads(rows.slice(0, half))
-        yield from payloads(rows.slice(half))
+        yield from payloads(rows.slice(0, half), most)
+        yield from payloads(rows.slice(half), most)
     else:
         yield write_ipc(rows)
 

@@ -67,6 +67,10 @@ _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
 # Bytes of decoded pages that a shard keeps from one micro-batch to the next.
 _MOST_DECODED = 1 << 25
+# Bytes of a payload of results. The JVM copies each into arrays of its heap, and those
+# of half a megabyte or more take regions of their own: 500,000 results in payloads of
+# 4 MB took 139 ms of CPU in garbage collection.
+_RESULT_BYTES = 1 << 18
 # Tokens before that of the head, whose shards can follow.
 _TOKENS = 32
 
@@ -326,7 +330,7 @@ def output_rows(results: list[pa.Table], counts: dict[str, float]) -> Iterator[R
     blobs: Iterable[bytes | None] = [None]
     if results:
         table = pa.concat_tables(results, promote_options="permissive")
-        blobs = payloads(table.combine_chunks())
+        blobs = payloads(table.combine_chunks(), _RESULT_BYTES)
     for at, payload in enumerate(blobs):
         row = zeros if at else counts
         yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))
