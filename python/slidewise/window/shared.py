@@ -85,7 +85,8 @@ class SharedWindow(_core.Window):
         offset: A duration or an int: the ends of queries of time are the multiples of
             their slides counted from there. Default the epoch (or 0); for weeks the
             Monday after.
-        empty: Whether windows without entries are answered, from the first entry on.
+        empty: Whether windows without entries are answered, from the first entry on,
+            even if it was evicted. A session always has entries.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
         **parameters: Parameters of the algorithm, as its card names them.

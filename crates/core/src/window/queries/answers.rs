@@ -25,7 +25,9 @@ impl<M: Monoid> QueryWindow<M> {
                 }
                 _ => self.count_of(*number),
             };
-            if count > 0 || self.schedule.terms.empty {
+            // A session whose entries were all evicted is none.
+            let may_be_empty = self.schedule.terms.empty && query.unit != Unit::Session;
+            if count > 0 || may_be_empty {
                 wanted.push((self.schedule.range_of(*number), count, *number));
             }
         }

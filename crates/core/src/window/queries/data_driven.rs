@@ -82,7 +82,8 @@ impl DataDriven {
         self.find_calm(time);
     }
 
-    fn find_calm(&mut self, last: i64) {
+    /// Finds the time before which no session begins or ends, from that of the last entry.
+    pub fn find_calm(&mut self, last: i64) {
         let until = self.sessions.iter().map(|(_, gap, begin)| match begin {
             0 => last,
             _ => last.saturating_add(*gap),
@@ -108,7 +109,7 @@ impl DataDriven {
         self.find_calm(last);
     }
 
-    /// Opens the session of a query.
+    /// Opens the session of a query; with 0 the next entry does.
     pub fn begin_session(&mut self, number: usize, first: i64, last: i64) {
         for session in &mut self.sessions {
             if session.0 == number {
@@ -141,8 +142,10 @@ impl DataDriven {
         flags
     }
 
-    /// An entry with these flags was passed on.
+    /// An entry with these flags was passed on: also with some that no query reads yet.
     pub fn pass_flags(&mut self, flags: u64, number: i64) {
+        let known = (u64::BITS - flags.leading_zeros()) as usize;
+        self.flagged.resize(self.flagged.len().max(known), 0);
         for (flag, last) in self.flagged.iter_mut().enumerate() {
             if flags & (1 << flag) != 0 {
                 *last = number;
@@ -183,15 +186,13 @@ impl DataDriven {
         sessions.chain(flagging).max().unwrap_or(0)
     }
 
-    /// Bytes, where there are such queries; which there are is written beside.
+    /// Bytes; which queries there are is written beside.
     pub fn write(&self, out: &mut Writer) {
         for (_, _, begin) in &self.sessions {
             begin.write(out);
         }
-        if !self.flagging.is_empty() {
-            (self.flagged.len() as u64).write(out);
-            out.all(&self.flagged);
-        }
+        (self.flagged.len() as u64).write(out);
+        out.all(&self.flagged);
     }
 
     /// Reads what [`DataDriven::write`] wrote, for the queries that are planned.
@@ -202,19 +203,17 @@ impl DataDriven {
                 return damaged(format!("a session that begins with {}", session.2));
             }
         }
-        if !self.flagging.is_empty() {
-            let flags = input.length::<i64>()?;
-            if flags < self.flagged.len() || flags > MAX_FLAGS as usize {
-                return damaged(format!("{flags} flags"));
+        let flags = input.length::<i64>()?;
+        if flags < self.flagged.len() || flags > MAX_FLAGS as usize {
+            return damaged(format!("{flags} flags"));
+        }
+        self.flagged.clear();
+        for _ in 0..flags {
+            let flagged = i64::read(input)?;
+            if !(0..=count).contains(&flagged) {
+                return damaged(format!("a flag of entry {flagged}"));
             }
-            self.flagged.clear();
-            for _ in 0..flags {
-                let flagged = i64::read(input)?;
-                if !(0..=count).contains(&flagged) {
-                    return damaged(format!("a flag of entry {flagged}"));
-                }
-                self.flagged.push(flagged);
-            }
+            self.flagged.push(flagged);
         }
         if let Some(last) = last {
             self.find_calm(last);

@@ -168,8 +168,9 @@ impl<M: Monoid> QueryWindow<M> {
             return;
         };
         let behind = closed.saturating_add(1);
+        let begins = self.schedule.begin(closed);
         if self.may_be_late()
-            && (all || self.schedule.last.is_none() || self.schedule.wakes(behind))
+            && (all || begins || self.schedule.wakes(behind))
             && self.waiting.oldest().is_some_and(|oldest| oldest <= closed)
         {
             let batch = self.waiting.take_until(closed);
@@ -330,10 +331,8 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
                 youngest: closed.saturating_add(1),
             }),
             _ if self.loading => Ok(()),
-            _ => match self.waiting.oldest() {
-                Some(oldest) if time < oldest && self.schedule.last.is_none() => {
-                    self.schedule.admits_before(time, oldest)
-                }
+            _ => match self.schedule.first() {
+                Some(first) if time < first => self.schedule.admits_before(time, first),
                 _ => self.schedule.admits(time),
             },
         }
@@ -354,6 +353,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         }
         self.schedule.youngest = self.schedule.youngest.max(Some(time));
         if self.may_be_late() {
+            self.schedule.note_first(time);
             self.waiting.insert(time, entry);
             self.pass_on_closed(false);
         } else {
@@ -370,6 +370,9 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         let last = batch.times.last().copied();
         self.schedule.youngest = self.schedule.youngest.max(last);
         if self.may_be_late() {
+            if let Some(first) = batch.times.first() {
+                self.schedule.note_first(*first);
+            }
             self.waiting.insert_batch(batch);
             self.pass_on_closed(false);
         } else {

@@ -45,8 +45,12 @@ pub struct Schedule {
     pub youngest: Option<i64>,
     /// Up to here no more entries are awaited, as the caller said.
     pub advanced: Option<i64>,
-    /// The time of the last entry that was passed on, how many there were, and up to when
-    /// ends have been answered.
+    /// The time of the earliest entry that has arrived, evicted or not, while none has been
+    /// passed on and others may come before it.
+    first: Option<i64>,
+    /// The time of the last entry that was passed on (at the beginning that of the first,
+    /// if it was evicted before), how many there were, and up to when ends have been
+    /// answered.
     pub last: Option<i64>,
     pub count: i64,
     passed: Option<i64>,
@@ -72,6 +76,7 @@ impl Schedule {
             range_of: Vec::new(),
             youngest: None,
             advanced: None,
+            first: None,
             last: None,
             count: 0,
             passed: None,
@@ -219,6 +224,31 @@ impl Schedule {
         now.min(open).checked_sub(self.time.longest)
     }
 
+    /// Notes an entry that others may still come before.
+    #[inline]
+    pub fn note_first(&mut self, time: i64) {
+        if self.last.is_none() {
+            self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        }
+    }
+
+    /// The earliest entry so far, while none has been passed on.
+    pub fn first(&self) -> Option<i64> {
+        self.first.filter(|_| self.last.is_none())
+    }
+
+    /// Begins with the first entry, if none comes before it any more: also if it was
+    /// evicted, as windows without entries begin with it.
+    pub fn begin(&mut self, closed: i64) -> bool {
+        let first = self.first().filter(|first| *first <= closed);
+        if let Some(first) = first {
+            self.last = Some(first);
+            self.data_driven.find_calm(first);
+            self.line_up();
+        }
+        first.is_some()
+    }
+
     // -- what has been passed on ---------------------------------------------------------
 
     /// Whether an edge or an end lies before an entry of this time.
@@ -306,11 +336,11 @@ impl Schedule {
 
     /// Begins the session of a query that was added, with so many entries that are there.
     pub fn begin_session(&mut self, number: usize, held: i64) {
-        let Some(last) = self.last.filter(|_| held > 0) else {
+        let Some(last) = self.last else {
             return;
         };
-        self.data_driven
-            .begin_session(number, self.count - held + 1, last);
+        let first = if held > 0 { self.count - held + 1 } else { 0 };
+        self.data_driven.begin_session(number, first, last);
         let over = self
             .passed
             .map(|passed| self.data_driven.over(last, passed));
@@ -417,7 +447,13 @@ impl Schedule {
                 }
             }
         }
-        for time in [self.youngest, self.advanced, self.last, self.passed] {
+        for time in [
+            self.youngest,
+            self.advanced,
+            self.first,
+            self.last,
+            self.passed,
+        ] {
             write_option(time, out);
         }
         self.count.write(out);
@@ -465,11 +501,12 @@ impl Schedule {
         let mut new = Self::new(terms, queries);
         new.youngest = read_option(input)?;
         new.advanced = read_option(input)?;
+        new.first = read_option(input)?;
         new.last = read_option(input)?;
         new.passed = read_option(input)?;
         new.count = i64::read(input)?;
         let late = terms.late.is_some_and(|late| late < 0);
-        if late || new.last > new.youngest || !(0..i64::MAX).contains(&new.count) {
+        if late || new.first.max(new.last) > new.youngest || !(0..i64::MAX).contains(&new.count) {
             return damaged(format!("a stream at {:?} of {:?}", new.last, new.youngest));
         }
         let (last, count) = (new.last, new.count);
