@@ -8,6 +8,8 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
 import slidewise as sw
 from slidewise.keyed import row_log, shard_state
 from slidewise.keyed.index import Index
+from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.shard import Shard
 
 __all__ = ["page"]
 
@@ -84,6 +86,34 @@ def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
         windows.advance()
     ours, theirs = follower.collect(), leader.collect()
     assert_same(ours, theirs, ours.column_names[:2])
+
+
+@pytest.mark.parametrize("kind", ["final", "rows", "deletes", "sessions", "until"])
+def test_shards_by_turns_keep_the_pages_of_their_state_alone(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of Spark that get a bucket by turns: rows that left leave both."""
+    monkeypatch.setattr(row_log, "_MIN_ROWS", 8)
+    stream, store = Stream(3), MemoryStore()
+    windows, _ = leader_of(kind, 0)
+    windows.ingest(stream.batch())
+    query = windows._query
+    assert query is not None
+    one, other = Shard(query, store), Shard(query, store)
+    most = 0
+    for _ in range(40):
+        rows, ends = query.arrived(stream.batch())
+        rows, _ = query.by_lateness(rows, one.flushed, ends)
+        one.ingest(rows, one.flushed)
+        if ends is not None:
+            one.advance(ends[1] - 5)
+        other.follow(one.commit())
+        for shard in (one, other):
+            assert {*shard.pages._tables} <= {*shard.page_numbers}
+        assert len(other.log) == len(one.log)
+        most = max(most, one.pages.next_page - len(store.page_numbers))
+        one, other = other, one
+    assert most > 10, "pages went"
 
 
 CARDS = {"on": "t", "by": "card", "windows": 10, "aggs": {"n": sw.count()}}

@@ -208,6 +208,10 @@ class Pages:
         for page in pages:
             self._tables.pop(page, None)
 
+    def keep(self, pages: Iterable[int]) -> None:
+        """Drops decoded pages that are not among some."""
+        self.drop(self._tables.keys() - set(pages))
+
     @property
     def changed(self) -> set[int]:
         """The pages that the next commit writes or removes."""

@@ -261,6 +261,5 @@ class Snapshots(Queries):
         own, held = set(shard.page_numbers), self._store.page_numbers
         for page in own - held:
             raise SnapshotError(f"page {page} is missing from the state")
-        shard.pages.drop(held - own)
         for page in held - own:
             self._store.remove(page)

@@ -277,6 +277,8 @@ class ShardState:
         log = self.log
         known, waiting = log.deleted[NUMBER].combine_chunks(), self.waiting
         self._read(directory)
+        # Of pages that the other process dropped, no rows stay in memory.
+        self.pages.keep(self.page_numbers)
         self.check_pages(changed)
         if self.log.generation != log.generation:
             self._open()
