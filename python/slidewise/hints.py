@@ -98,9 +98,10 @@ def with_hints(function: _Function) -> _Function:
                     f"{suggest_argument(name, parameters)}"
                 )
         if len(args) > len(leading):
+            first = " and ".join(leading[is_method:])
+            which = f"the arguments after {first}" if first else "its arguments"
             raise TypeError(
-                f"{caller}() takes the arguments after "
-                f"{' and '.join(leading[is_method:])} by name: {named[0]}="
+                f"{caller}() takes {which} by name: {named[0]}="
                 f"{args[len(leading)]!r:.60}"
             )
         return function(*args, **options)

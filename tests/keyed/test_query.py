@@ -288,7 +288,7 @@ def test_times_beyond_those_of_python_are_refused_by_their_column() -> None:
     [
         ({"key": {"card": "a", "t": 1}}, "the key has a column 't', and .* 'card'"),
         ({"key": {}}, "the key has no column 'card'"),
-        ({"key": ("a", "b")}, "has 2 values, and the key is in column 'card'"),
+        ({"key": ("a", "b")}, "has 2 values, and needs 1: the key is in column 'card'"),
         ({"key": 5}, "5 is not a key of column 'card', which holds string"),
         ({"at": dt.datetime(2026, 1, 1)}, "not of the kind of the times of column 't'"),
         ({"at": 9.5}, "9.5 is a float, which cannot hold a time exactly"),

@@ -75,6 +75,11 @@ def test_unknown_columns(options: dict[str, Any], message: str) -> None:
         (None, "windows=, is missing"),
         (True, "windows=True is not a length of time"),
         ([], "windows= is empty"),
+        (
+            sw.session("5m"),
+            r"of hopping, not of rolling: give window=sw.session\('5m'\)",
+        ),
+        (sw.Query("1h", "5m"), r"give windows=\[sw.Query\('1h', every='5m'\)\] to hop"),
         (3, "windows=3 is a bare number, but column 'at' holds times"),
         (["1h", 3], r"windows=3 is a bare number.* or windows=rows\(3\)"),
         (
@@ -120,7 +125,10 @@ def test_mixed_units() -> None:
             "no time in row 1 .counting from 0",
         ),
         (pa.array([None, None, None]), "no time in row 0"),
-        (pa.array([1.0, 2.0, math.nan]), r"no time in row 2 \(NaN\)"),
+        (
+            pa.array([1.0, 2.0, math.nan]),
+            "missing in row 2 .counting from 0.: drop the rows",
+        ),
         (pa.array([1.0, 2.0, 3.0]), "floats cannot hold times exactly"),
         (
             pa.array(["1", "2", "3"]),

@@ -81,7 +81,7 @@ def test_frame_bounds_do_not_apply(window: Any, name: str) -> None:
 
 
 def test_each_word_has_its_call() -> None:
-    with pytest.raises(sw.SpecError, match=r"until\('f'\) closes windows of hopping"):
+    with pytest.raises(sw.SpecError, match=r"until\('f'\) is a window of hopping"):
         Spec.make(on="t", windows=sw.until("f"), aggs={"n": sw.count()})
     with pytest.raises(sw.SpecError, match=r"landmark\('f'\) is a window of rolling"):
         Spec.make_hopping(on="t", window=sw.landmark("f"), aggs={"n": sw.count()})

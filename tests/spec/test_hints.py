@@ -59,6 +59,13 @@ def test_arguments_by_position_are_named() -> None:
         rolling(ROWS, "t")
     with pytest.raises(TypeError, match=r"after table and spec by name: on=5"):
         rolling(ROWS, "t", 5, COUNT)
+    spec: Any = sw.Spec
+    with pytest.raises(
+        TypeError, match=r"^Spec\(\) takes its arguments by name: on='t'"
+    ):
+        spec("t", 5, COUNT)
+    with pytest.raises(TypeError, match=r"^Spec\(\) takes no .* did you mean aggs="):
+        spec(on="t", windows=5, agg=COUNT)
 
 
 def test_signatures_and_pages_of_help_stay() -> None:

@@ -104,7 +104,7 @@ REFUSED: list[tuple[pa.Array, Any, str]] = [
     (pa.array([1.0, None]), 1, "'km' has no value in row 1"),
     (pa.array([1.0, float("nan")]), 1, "'km' has NaN in row 1"),
     (pa.array([1, 2]), "5m", "width='5m' is a duration, but column 'km' holds int64"),
-    (pa.array([date(2026, 1, 1)] * 2), 5.0, "width='5.0' is a number, but column"),
+    (pa.array([date(2026, 1, 1)] * 2), 5.0, "width=5.0 is a number, but column"),
     (pa.array([date(2026, 1, 1)] * 2), "5m", "width='5m' is not a whole number of"),
     (pa.array(["a", "b"]), 1, "column 'km' holds string: sw.delta takes integers"),
     (pa.array([True, True]), 1, "column 'km' holds bool: sw.delta takes integers"),

@@ -246,7 +246,15 @@ def test_few_rows_give_null() -> None:
         ({"window": 3, "empty": 1}, "empty= takes True or False, got 1"),
         ({"window": 3, "aggs": {"t": sw.count("y")}}, "no column 'y'"),
         ({"window": 3, "aggs": {"window_end": sw.count()}}, "would occur twice"),
-        ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would occur twice"),
+        (
+            {"window": 3, "by": "k", "aggs": {"k": sw.count()}},
+            "by= names 'k', as a column",
+        ),
+        ({"window": 3, "by": "window_end"}, "by= names 'window_end', as"),
+        (
+            {"window": [3, 5]},
+            "window=[3, 5] is a list: give several windows as windows=",
+        ),
     ],
 )
 def test_refused_arguments(options: dict[str, Any], message: str) -> None:

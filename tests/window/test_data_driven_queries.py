@@ -473,7 +473,7 @@ def test_explain_says_when_they_fall_due() -> None:
     ]
     window = sw.SharedWindow(sw.max("x"), queries=options)
     text = " ".join(window.explain().split())
-    assert "Query(session(30m)): due when no entry can come within 30m" in text
+    assert "Query(session('30m')): due when no entry can come within 30m" in text
     assert "Query(until('f')): due with the entry whose flag is true" in text
     assert "from the last entry whose flag is true" in text
     assert "queries of time: composite slide 5m" in text

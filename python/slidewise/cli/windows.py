@@ -37,7 +37,7 @@ def parse_window(text: str) -> Window:
         >>> parse_window("1h every 5m"), parse_window("landmark:reset")
         (Query('1h', every='5m'), landmark('reset'))
         >>> parse_window("delta:km:5.0"), parse_window("session:30m")
-        (delta('km', 5.0), session(30m))
+        (delta('km', 5.0), session('30m'))
     """
     if match := re.fullmatch(r"(.+?)\s+every\s+(.+)", text):
         return Query(parse_length(match[1]), every=parse_length(match[2]))

@@ -101,7 +101,10 @@ def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
             raise SpecError(f"{key!r} is not a key: {_named(by)}{what}")
         key = (key,)
     if len(key) != len(by):
-        raise SpecError(f"the key {key!r} has {len(key)} values, and {_named(by)}")
+        values = "1 value" if len(key) == 1 else f"{len(key)} values"
+        raise SpecError(
+            f"the key {key!r} has {values}, and needs {len(by)}: {_named(by)}"
+        )
     return dict(zip(by, key, strict=True))
 
 

@@ -117,7 +117,8 @@ class Session:
     gap: "Length"
 
     def __repr__(self) -> str:
-        return f"session({self.gap.label})"
+        in_units = self.gap.kind == "integer"
+        return f"session({self.gap.label if in_units else repr(self.gap.label)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ def session(gap: DurationLike) -> Session:
     Example:
         >>> import slidewise as sw
         >>> sw.session("30m")
-        session(30m)
+        session('30m')
     """
     length = parse_length(gap, "gap")
     if length.kind == "rows":

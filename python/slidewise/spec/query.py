@@ -50,7 +50,7 @@ class Query:
         >>> sw.Query(sw.rows(6), every=sw.rows(2))
         Query(rows(6), every=rows(2))
         >>> sw.Query(sw.session("30m")), sw.Query(sw.landmark("reset"), every="5m")
-        (Query(session(30m)), Query(landmark('reset'), every='5m'))
+        (Query(session('30m')), Query(landmark('reset'), every='5m'))
     """
 
     window: _Range

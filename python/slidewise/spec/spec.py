@@ -17,7 +17,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
 from slidewise.errors import Argument, SpecError
-from slidewise.hints import suggest_argument
+from slidewise.hints import suggest_argument, with_hints
 from slidewise.spec import files
 from slidewise.spec.arguments import (
     check_aggs,
@@ -108,6 +108,7 @@ class Spec:
     several: bool = False
     overflow: str = field(default="raise", metadata={"canonical": False})
 
+    @with_hints
     def __init__(
         self,
         *,
@@ -262,7 +263,13 @@ class Spec:
             several=windows is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
         )
-        refuse_duplicates([*spec.by, *spec.results])
+        for name in spec.by:
+            if name in spec.results:
+                raise SpecError(
+                    Argument("by"),
+                    f" names {name!r}, as a column of the result is named: rename one",
+                )
+        refuse_duplicates(spec.results)
         return spec
 
     @property

@@ -176,9 +176,17 @@ def rolling_windows(
 
 
 def _rolling_window(
-    window: RollingLike, closed: str, offset: WindowLike | None
+    window: RollingLike | HoppingLike | Query, closed: str, offset: WindowLike | None
 ) -> WindowSpec:
-    if isinstance(window, Delta | Landmark | Until):
+    if isinstance(window, Until | Session | Query):
+        given = f"windows=[sw.{window!r}]"
+        if not isinstance(window, Query):
+            given = f"window=sw.{window!r}"
+        raise SpecError(
+            f"{window!r} is a window of hopping, not of rolling: give {given} to "
+            "hopping"
+        )
+    if isinstance(window, Delta | Landmark):
         return _data_driven(window, closed, offset)
     length = parse_length(window, "windows")
     if length.kind == "rows" and closed != "right":
@@ -195,13 +203,8 @@ def _rolling_window(
 
 
 def _data_driven(
-    window: Delta | Landmark | Until, closed: str, offset: WindowLike | None
+    window: Delta | Landmark, closed: str, offset: WindowLike | None
 ) -> WindowSpec:
-    if isinstance(window, Until):
-        raise SpecError(
-            f"{window!r} closes windows of hopping, not of rolling: give "
-            f"window=sw.{window!r} to hopping"
-        )
     given = Argument("windows", window)
     if closed != "right":
         raise _does_not_apply(Argument("closed", closed), given)
@@ -312,6 +315,12 @@ def hopping_windows(
             Argument("windows"),
             ", such as ['1h', sw.Query('1d', every='1h')]",
             "" if window is None else "; both are given",
+        )
+    if isinstance(window, list | tuple):
+        raise SpecError(
+            Argument("window", window),
+            " is a list: give several windows as ",
+            Argument("windows"),
         )
     if window is not None:
         return (_hopping_window(window, every, offset, empty, closed),)

@@ -219,9 +219,8 @@ def _of_times(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int]:
     times = read_times(column, window.column)
     if window.kind == "delta":
         raise SpecError(
-            Argument("width", window.width),
-            f" is a number, but column {window.column!r} holds {column.type}: give a "
-            "duration such as '5m'",
+            f"width={window.width} is a number, but column {window.column!r} holds "
+            f"{column.type}: give a duration such as '5m'"
         )
     label = format_duration(window.length)
     length = Length("time", window.length, label, "width")

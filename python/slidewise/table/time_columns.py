@@ -248,7 +248,9 @@ def _no_times(column: pa.Array, name: str) -> SpecError:
         missing = pc.index(pc.fill_null(pc.is_nan(column), True), True).as_py()
         if missing >= 0:
             return SpecError(
-                f"column {name!r} has no time in row {missing} (NaN); {what}"
+                f"{what}, and is missing in row {missing} (counting from 0): drop the "
+                "rows without a time, then cast the column to int64, as floats cannot "
+                "hold times exactly"
             )
         what += ": floats cannot hold times exactly, cast the column to int64"
         return SpecError(what)

@@ -384,7 +384,8 @@ def ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
     if rest:
         raise SpecError(
             f"{argument}={length.label!r} is not a whole number of units of the times "
-            f"({unit}): give a longer one, or times in a finer unit"
+            f"({'days' if unit == 'D' else unit}): give a longer one, or times in a "
+            "finer unit"
         )
     return _length_in_range(ticks, argument, length)
 
