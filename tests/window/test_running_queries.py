@@ -336,6 +336,27 @@ def test_sessions_that_are_added_to_an_empty_window_are_over_in_time() -> None:
         assert w.insert(20, "f") == [(1, 13, ["d", "e"])]
 
 
+def test_answers_that_wait_are_in_no_snapshot_and_not_lost() -> None:
+    queries = [sw.Query(2, every=2), sw.Query(1, every=1)]
+    w = sw.SharedWindow(sw.sum(), queries=queries)
+    w.insert_many([1, 2], [2**63 - 1, 1])
+    with pytest.raises(sw.ResultOverflowError):
+        w.insert(3, 5)
+    with pytest.raises(
+        sw.SpecError, match=r"answers wait.* by insert_many\(\[\], \[\]\)"
+    ):
+        w.to_bytes()
+    cleared, copied = w.copy(), w.copy()
+    cleared.clear()
+    assert cleared.insert(1, 7) == []
+    assert copied.insert(4, 5) == [(1, 2, 1), (1, 3, 5)]
+    table = w.insert_many([], [])
+    assert table is not None
+    assert table.to_pylist() == [{"query": 1, "end": 2, "value": 1}]
+    again = sw.SharedWindow.from_bytes(w.to_bytes())
+    assert again.insert(4, 5) == w.insert(4, 5) == [(1, 3, 5)]
+
+
 def test_flags_are_known_that_no_query_reads_meanwhile() -> None:
     queries = [sw.Query(sw.until("f")), sw.Query(9), sw.Query(sw.landmark("g"), 3)]
     w = sw.SharedWindow({"all": sw.collect("x")}, queries=queries)

@@ -128,7 +128,10 @@ impl Access {
 
     /// The answers that fell due, by end and then by query.
     fn take_due(&self, py: Python<'_>) -> PyResult<Vec<Answers>> {
-        let mut due = std::mem::take(&mut self.lock(py)?.due);
+        let mut state = self.lock(py)?;
+        state.due_left = false;
+        let mut due = std::mem::take(&mut state.due);
+        drop(state);
         due.sort_by_key(|due| (due.end, due.query));
         Ok(due)
     }
@@ -140,6 +143,7 @@ impl Access {
         }
         let mut state = self.lock(py)?;
         due.append(&mut state.due);
+        state.due_left = !due.is_empty();
         state.due = due;
         Ok(())
     }

@@ -15,7 +15,7 @@ use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
 use crate::clock::Clock;
-use crate::errors::{internal_error, snapshot_error};
+use crate::errors::{internal_error, snapshot_error, spec_error};
 use crate::inputs::{DTYPES, Role, Type, named};
 use crate::locking::Access;
 use crate::object_store::{Object, Store, StoredObject, restoring};
@@ -85,6 +85,12 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     access.sweep(py);
     let mut body = Writer::default();
     let mut state = access.lock(py)?;
+    if state.due_left {
+        return Err(spec_error(
+            "answers wait, since a call raised before it could give them: take them by \
+             insert_many([], []) before a snapshot",
+        ));
+    }
     loop {
         state.write(&mut body);
         let pending = body.take_postponed();

@@ -44,6 +44,8 @@ pub(crate) struct State {
     pub(crate) queries: Option<Py<PyTuple>>,
     /// Answers that fell due and have not been returned. No snapshot holds them.
     pub(crate) due: Vec<Due<Vec<Answer<Object>>>>,
+    /// Whether they are left from a call that raised.
+    pub(crate) due_left: bool,
 }
 
 /// The contents of a window, on their way into it.
@@ -69,6 +71,7 @@ impl State {
             flags: spec.flags.clone(),
             queries: None,
             due: Vec::new(),
+            due_left: false,
         }
     }
 
@@ -215,6 +218,7 @@ impl State {
         *self = Self {
             queries: self.queries.take(),
             due: std::mem::take(&mut self.due),
+            due_left: self.due_left,
             ..Self::typed(new, types, self.latency)
         };
         if let Some(cause) = cause {
@@ -355,6 +359,8 @@ impl State {
             log.clear();
         }
         self.window.clear();
+        self.due.clear();
+        self.due_left = false;
     }
 
     /// Evicts the entries outside `last=`.
@@ -449,6 +455,7 @@ impl State {
             flags: self.flags.clone(),
             queries: self.queries.as_ref().map(|now| now.clone_ref(py)),
             due: self.due.clone(),
+            due_left: self.due_left,
         }
     }
 

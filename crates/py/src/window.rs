@@ -477,6 +477,7 @@ impl Window {
     /// Raises:
     ///     SnapshotError: If a collected value is of another type, or the zone of the
     ///         times has no name.
+    ///     SpecError: If answers of a SharedWindow wait, after a call that raised.
     ///
     /// Cost: O(n).
     ///

@@ -88,8 +88,8 @@ class KeyedWindows(Snapshots):
     `WindowBusyError`.
 
     Args:
-        spec: A `Spec`, made by `Spec.make` or `Spec.make_hopping`. Instead of it, the
-            keywords of `rolling` or `hopping` may be given.
+        spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
+            given.
         emit: "arrival", "final", "update", "change" or "slide", as above. Default
             "final", and for hopping windows "slide".
         late: The delay of the watermark behind the latest time seen: a duration such as

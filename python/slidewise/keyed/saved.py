@@ -212,8 +212,8 @@ class Snapshots(Queries):
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
-            >>> spec = sw.Spec.make(on="t", by="card", windows=10,
-            ...                     aggs={"n": sw.count()})
+            >>> spec = sw.Spec(on="t", by="card", windows=10,
+            ...                aggs={"n": sw.count()})
             >>> leader = sw.KeyedWindows(spec, emit="update")
             >>> leader.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
             >>> _ = leader.collect()
