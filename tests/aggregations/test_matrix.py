@@ -81,7 +81,7 @@ AGGS["several, with objects"] = {"n": sw.count(), "all": sw.collect()}
 KINDS = ("int64", "float64", "object")
 
 # The aggregations that refuse a kind of value, and the message.
-NUMBERS_ONLY = "computes with numbers: over objects there are"
+NUMBERS_ONLY = "computes with numbers: objects can be aggregated by"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
 BITS = ["bit_and", "bit_or", "bit_xor"]
 NUMBERS = [

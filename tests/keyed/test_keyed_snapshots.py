@@ -84,7 +84,7 @@ def test_changes_come_in_their_order():
         restored(whole, changes[0], changes[0])
     with pytest.raises(sw.SnapshotError, match="does not follow"):
         restored(first, changes[1])
-    with pytest.raises(sw.SnapshotError, match="give what to_bytes"):
+    with pytest.raises(sw.SnapshotError, match="pass the bytes of to_bytes"):
         restored(changes[0])
     # The restored windows go on with the chain.
     other = sw.KeyedWindows.from_bytes(whole, changes=changes, **SUMS)
@@ -94,7 +94,7 @@ def test_changes_come_in_their_order():
 
 
 def test_changes_name_no_page_that_came_and_went():
-    """Each of many batches makes a page, which soon becomes part of another."""
+    """Each of many batches makes a page, which is soon merged into another page."""
     keyed = sw.KeyedWindows(**SUMS, emit="update")
     for at in range(500):
         keyed.ingest(rows([at]))

@@ -49,7 +49,7 @@ def trips(spark: Any) -> Any:
         ({"split": 0}, "split= is an integer, 1 or more; got 0"),
         (
             {"split": 3, "arrival": "t", "windows": sw.rows(2), "then_by": "x"},
-            r"split=3 cannot be done: with arrival=, rows\(2\) takes the latest of all",
+            r"split=3 is not possible: with arrival=, rows\(2\) takes the latest of",
         ),
         ({"partitions": 0}, "partitions= is an integer, 1 or more; got 0"),
         ({"aggs": {"T": sw.count()}, "windows": "1h"}, None),

@@ -166,7 +166,7 @@ def test_the_type_that_a_custom_aggregation_declares():
         assert some["value"].type == kind
         assert some["value"].to_pylist() == ["a", "ab"]
     w = sw.SharedWindow(join(pa.int32()), queries=[sw.Query(2, every=1)])
-    with pytest.raises(sw.SpecError, match="no Arrow column of int32"):
+    with pytest.raises(sw.SpecError, match="fit no Arrow column of int32"):
         w.insert_many([1, 2, 3], ["a", "b", "c"])
 
 

@@ -1,4 +1,4 @@
-"""Queries with range and slide: every final aggregator beside what a query means."""
+"""Queries with range and slide: every final aggregator against the definition."""
 
 import copy
 import math
@@ -20,7 +20,7 @@ START = datetime(2024, 3, 1)
 
 @sw.aggregation
 class Joined:
-    """Text, one after the other: what is out of order shows."""
+    """Concatenates text, which reveals any wrong order."""
 
     identity = ""
     lift = staticmethod(str)
@@ -53,7 +53,7 @@ AGGS = {
 
 
 class Model:
-    """What queries mean: entries in order of time, and the ends up to where time is."""
+    """The definition of queries: entries in order of time, and the ends up to now."""
 
     tick = 1
 
@@ -374,7 +374,7 @@ def test_an_end_at_the_time_of_an_entry_has_it():
 
 
 def test_a_gap_of_too_many_empty_windows_is_refused():
-    """And leaves the window as it was."""
+    """The window is unchanged."""
     w = sw.SharedWindow(sw.sum(), queries=[sw.Query(1, every=1)], empty=True)
     w.insert(0, 1)
     for call in (
@@ -425,7 +425,7 @@ def test_a_query_added_sees_what_the_window_holds():
     assert w.add(sw.Query(100, every=5)) == 1
     assert w.insert(10, 10) == [(0, 9, [6, 7, 8, 9])]
     assert w.insert(11, 11) == [(1, 10, [6, 7, 8, 9, 10])]
-    assert "query 1, added later, sees what the window still held" in w.explain()
+    assert "query 1, added later, sees the entries that the" in w.explain()
     w.drop(0)
     assert w.queries == [None, sw.Query(100, every=5)]
     assert w.query() == [[6, 7, 8, 9, 10, 11]]
@@ -450,7 +450,7 @@ def test_queries_before_the_first_entry():
 
 @pytest.mark.parametrize("algorithm", GENERAL)
 def test_types_are_decided_late(algorithm):
-    """Rows before the first value are kept, and answers are not given twice."""
+    """Rows before the first value are kept, and answers are returned once."""
     for late in (None, 3):
         w = sw.SharedWindow(
             sw.sum(), queries=[sw.Query(4, every=2)], algorithm=algorithm, late=late
@@ -477,7 +477,7 @@ def test_objects_may_come_late():
 
 
 class Fragile:
-    """Joins text, and fails when told to."""
+    """Joins text, and fails on demand."""
 
     broken = False
 
@@ -554,7 +554,7 @@ def test_clear_begins_anew():
 
 @pytest.mark.parametrize("algorithm", FINAL)
 def test_nothing_falls_due_behind_the_last_time_of_int64(algorithm):
-    """Neither for a query that is added there, nor after a restore."""
+    """The rule holds for an added query and after a restore, too."""
     last = 2**63 - 1
     window = sw.SharedWindow(
         sw.max(), queries=[sw.Query(2, every=1)], algorithm=algorithm

@@ -193,7 +193,7 @@ def test_too_many_aggregations_for_a_header():
     w = sw.Window(
         {f"name number {i}": sw.sum(f"column number {i}") for i in range(1000)}
     )
-    with pytest.raises(sw.SnapshotError, match="1000 aggregations is too much"):
+    with pytest.raises(sw.SnapshotError, match="1000 aggregations is too large"):
         w.to_bytes()
 
 

@@ -1,6 +1,6 @@
 """Windows of many keys over a stream of rows.
 
-`keyed_windows` has the public class, `query` a Spec over a stream, `shard` the state of
+`keyed_windows` has the public class; `query` a Spec over a stream; `shard` the state of
 some keys: a `row_log`, which is stored, and an `index` of it in memory.
 """
 

@@ -1,4 +1,4 @@
-"""Columns of the state besides the user's own, whose names are reserved."""
+"""Columns that the state adds to the user's own; their names are reserved."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -24,11 +24,11 @@ TIME = "__time"
 NUMBER = "__number"
 # The time of the latest row of a key, by its last emitted window.
 LAST = "__last"
-# In memory only: marks of late rows, the count of rows, and the arrival of a row.
+# In memory only: the mark of a late row, a number of rows, and the arrival of a row.
 FRESH = "__fresh"
 ROWS = "__rows"
 ARRIVAL = "__arrival"
-# The earliest and the latest of some times.
+# The earliest and the latest time of a group of rows.
 Ends = tuple[int, int]
 RESERVED = (TIME, NUMBER, LAST, FRESH, ROWS, ARRIVAL)
 
@@ -42,7 +42,7 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
 def joined(
     tables: Iterable[pa.Table], rows: int, size: int | None = None
 ) -> Iterator[pa.Table]:
-    """Joins tables, in order, until they have so many rows, or bytes."""
+    """Joins tables, in order, up to a number of rows or bytes."""
     parts: list[pa.Table] = []
     count = held = 0
     for table in tables:

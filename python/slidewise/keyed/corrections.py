@@ -2,9 +2,9 @@
 
 A late row behind the watermark by at most the longest window (`Query.allowance`) is
 accepted. It changes emitted results: those of rows of its key whose windows hold its
-time. The rows of these windows lie within another longest window, so rows are kept for
-twice the longest window, and the last results are those of the whole table. Rows that
-are later still are dropped.
+time. The rows of these windows lie within a second longest window before it, so rows
+are kept for twice the longest window, and the last results are those of the whole
+table. Rows further behind the watermark are dropped.
 """
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ __all__ = ["corrected"]
 
 
 def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The results that late rows change, and their own. Insert the rows afterwards.
+    """The results of late rows, and those that they change. Insert the rows afterwards.
 
     Args:
         shard: The state with the earlier rows, whose due results were emitted.
@@ -48,7 +48,7 @@ def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 
 
 def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """Results of rows whose windows hold a late row; whether each replaces another."""
+    """Results of rows whose windows hold a late row; whether each is a correction."""
     spec = query.spec_of_points
     spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     table, request = query.request([rows], spec)

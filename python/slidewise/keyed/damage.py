@@ -1,4 +1,4 @@
-"""What code that reads stored state checks, and the errors that damage causes there."""
+"""Checks of stored state, and the errors that damaged bytes cause in its readers."""
 
 import struct
 from typing import Any
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 __all__ = ["BROKEN", "checked_ints"]
 
-# Errors that damaged bytes cause in code that reads them.
+# Errors that damaged bytes cause in their readers.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -26,7 +26,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def checked_ints(*numbers: Any) -> int:
-    """Checks that all numbers are int64; gives the first.
+    """Checks that all numbers are int64, and returns the first.
 
     Raises:
         TypeError: If one is not an int.

@@ -26,7 +26,7 @@ _EMITTED = {
 def explain_lines(
     spec: Spec, emit: str, shard: Shard | None, watermark: int | None, nbytes: int
 ) -> str:
-    """What windows are computed, from what, and for how long rows are kept.
+    """Describes the windows, the rows that they read, and how long rows are kept.
 
     Args:
         spec: The Spec.
@@ -48,7 +48,7 @@ def explain_lines(
 
 
 def format_windows(spec: Spec) -> str:
-    """The windows, their column of times, and their keys.
+    """Describes the windows, their column of times, and their keys.
 
     Example:
         >>> import slidewise as sw
@@ -68,7 +68,7 @@ def format_windows(spec: Spec) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """A number of bytes in three digits.
+    """Writes a number of bytes with three digits.
 
     Example:
         >>> format_bytes(0), format_bytes(1_234_567)
@@ -90,7 +90,7 @@ def format_tick(tick: int, query: Query) -> str:
 
 
 def _how(query: Query) -> str:
-    """What the results of a window are computed from."""
+    """Describes the input of the results of a window."""
     if query.folds:
         return "folds of the entries of a key"
     if query.sessions or query.closing or query.reaching or query.rows:
@@ -104,7 +104,7 @@ def _how(query: Query) -> str:
 
 
 def _not_folded(call: KernelCall) -> list[str]:
-    """The aggregations of a call that need every row."""
+    """Names the aggregations that need every row."""
     return [
         repr(agg)
         for (_, agg), folds in zip(call.spec.aggs, call.folds_each, strict=True)
@@ -113,7 +113,7 @@ def _not_folded(call: KernelCall) -> list[str]:
 
 
 def _queries(shard: Shard, watermark: int | None) -> str:
-    """Which windows can be asked for, and at which times."""
+    """Describes the windows that `query` answers, and at which times."""
     if shard.query.sessions:
         return "query: not for sessions, which have no length"
     if shard.query.until:

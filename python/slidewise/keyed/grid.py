@@ -13,13 +13,13 @@ class Grid:
     """Windows that begin at `offset` and every `every` from there, in ticks.
 
     A window holds the times from its start up to one before its *stop*, which is its
-    end, or the tick behind it if the end belongs to it.
+    end, or the next tick if the end belongs to the window.
 
     Attributes:
         length: The length.
         every: The distance between starts.
         offset: A start.
-        step: How far the stop of a window lies behind its end: 0, or 1 if the end
+        step: The distance from the end of a window to its stop: 0, or 1 if the end
             belongs to the window and the start does not.
     """
 
@@ -29,7 +29,7 @@ class Grid:
     step: int = 0
 
     def ends(self, stops: pa.Array) -> pa.Array:
-        """The ends of windows, as results name them."""
+        """The ends of windows, as in results."""
         return pc.subtract(stops, self.step) if self.step else stops
 
     def closed(self, watermark: int) -> int:
@@ -41,7 +41,7 @@ class Grid:
 
         Args:
             times: The times.
-            bits: How many bits the column of times has, if not 64.
+            bits: The number of bits of the column of times.
         """
         limit = 2 ** (bits - 1)
         ends = pc.min_max(times)

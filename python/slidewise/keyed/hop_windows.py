@@ -1,6 +1,6 @@
 """Results of hopping windows and sessions of a query.
 
-The caller provides the rows, and decides which windows are closed.
+The caller passes the rows, and decides which windows are closed.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def answer_windows(
 
     Args:
         query: The query.
-        rows: The rows of the windows, and maybe others.
+        rows: The rows of the windows; others are allowed.
         windows: Keys, with the stops of windows in `TIME`.
     """
     _, request = query.request([rows])
@@ -71,7 +71,7 @@ def table_of_windows(
 ) -> pa.Table:
     """Windows as rows of keys, start, end and results.
 
-    Those of `spec_of_points` that are not in the Spec keep their names.
+    Results of `spec_of_points` that are not in the Spec keep their names.
     """
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     starts = pc.subtract(ends, query.grid.length)
@@ -91,7 +91,7 @@ def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
 
 
 def without_marks(windows: pa.Table) -> pa.Table:
-    """Windows without the results that their Spec does not have."""
+    """Drops the results that the Spec does not have."""
     marks = (ROWS, FRESH)
     return windows.select([name for name in windows.column_names if name not in marks])
 
@@ -142,7 +142,7 @@ def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
     Args:
         query: The query.
         rows: All rows of some of them.
-        since: Results are given only for those that end at or after this time.
+        since: Only windows that end at or after this time get results.
     """
     _, request = query.request([rows])
     windows = find_windows(request, query.spec)
@@ -177,7 +177,7 @@ def corrected_windows(
     Args:
         query: The query.
         rows: All rows of these windows, sorted; late ones are marked in `FRESH`.
-        watermark: Windows without times behind it are closed.
+        watermark: Windows without times after it are closed.
     """
     parts = []
     for part in query.parts:

@@ -23,13 +23,13 @@ class LastWindows:
 
     Its stop is in `TIME`, the time of the latest row in `LAST`.
 
-    What changed is written as a page of its own, until these have more rows than there
-    are keys; then all is written as one page.
+    Changes are written as pages of their own, until these have more rows than there are
+    keys; then all rows are written as one page.
 
     Args:
         query: The query.
         pages: The pages.
-        state: What `record` gave.
+        state: The result of `record`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class LastWindows:
         self._rows: pa.Table | None = None
 
     def record(self) -> list[tuple[int, int]]:
-        """The pages and their rows, for JSON."""
+        """Returns the pages and their numbers of rows, for JSON."""
         return [*self._parts]
 
     @property
@@ -75,7 +75,7 @@ class LastWindows:
         return rows.take(self._query.distinct(rows)).combine_chunks()
 
     def update(self, rows: pa.Table) -> None:
-        """Replaces the windows of some keys, each of which is there once."""
+        """Replaces the windows of some keys; each key occurs once."""
         if not len(rows):
             return
         self._rows = self._latest([self.rows, rows])
@@ -86,7 +86,7 @@ class LastWindows:
     def note(self, keys: pa.Table) -> None:
         """Notes the latest rows of keys that are about to leave the index.
 
-        Such a row may lie behind the last window, in a gap between windows.
+        Such a row may lie after the last window, in a gap between windows.
 
         Args:
             keys: Keys, with their latest times in `TIME`.
@@ -106,7 +106,7 @@ class LastWindows:
         self._parts = [(self._pages.add(rows), len(rows))] if len(rows) else []
 
     def drop_idle(self, idle: pa.Table, index: Index, until: int) -> None:
-        """Drops keys that are idle, or without rows after a time."""
+        """Drops keys that are idle, or have no rows after a time."""
         if not self._parts:
             return
         by, rows = list(self._query.spec.by), self.rows

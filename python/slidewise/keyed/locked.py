@@ -33,7 +33,7 @@ class Locked:
     """An object with one lock, which its copies do not share.
 
     Attributes:
-        derived: The attributes that copies begin without: they are made anew.
+        derived: The attributes that a copy does not take over, but makes anew.
     """
 
     derived: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +46,7 @@ class Locked:
         """Holds the lock.
 
         Raises:
-            WindowBusyError: If this thread holds it already.
+            WindowBusyError: If this thread already holds it.
         """
         if self._owner == get_ident():
             raise WindowBusyError(
@@ -85,10 +85,10 @@ class Locked:
         self._derive()
 
     def _roll_back(self) -> None:
-        """Takes back what a call before left unfinished, whose lock is free now."""
+        """Undoes the changes of an earlier call that did not finish."""
 
     def _derive(self) -> None:
-        """Makes those derived attributes anew that are needed from the beginning."""
+        """Makes the derived attributes anew that every call needs."""
 
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
         """A copy of the state, with a new lock."""

@@ -1,15 +1,15 @@
 """Windows whose ends are rows: `until`, slides by rows, `landmark` and `delta`.
 
-The rows of a key have an order, and the watermark fixes those up to it. So a window is
-closed when the watermark passes the row that ends it. Rows that may end one wait for
-that: those with a flag, or all where every k-th row ends one.
+The rows of a key have an order, which is final up to the watermark. So a window is
+closed when the watermark passes the row that ends it. Rows that may end a window wait
+for the watermark: those with a flag, or all rows if every k-th row ends a window.
 
-The rows of a closed `until` leave the index, as those of a session do. Where every k-th
-row ends a window, the first rows of a key leave by multiples of k: so how many rows it
-had, modulo k, is how many it has, and nothing is stored besides rows.
+The rows of a closed `until` leave the index, like those of a session. If every k-th row
+ends a window, the first rows of a key leave by multiples of k: the number of all its
+rows, modulo k, is that of the rows in the index, and nothing is stored besides rows.
 
-Where windows of `landmark` and `delta` begin never falls, from row to row. So the first
-rows of a key leave up to where the window of its last row begins.
+The start of a window of `landmark` or `delta` never moves back from row to row. So the
+first rows of a key leave, up to the start of the window of its last row.
 """
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ def by_key(
 ) -> tuple[pa.Table, pa.Array, pa.Array, pa.Array]:
     """A row of each key, in order of first occurrence.
 
-    Then of each key the earliest and the latest time, and how many rows there are.
+    Also the earliest and the latest time of each key, and its number of rows.
     """
     codes = query.codes([rows.select(list(query.spec.by))])
     times = rows[TIME].combine_chunks()
@@ -46,8 +46,8 @@ def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.T
         query: The query.
         index: The index.
         log: The log.
-        ends: Rows with a flag, by key, time and number: of each of their keys all that
-            are held up to the latest.
+        ends: Rows with a flag, sorted by key, time and number: of each of their keys
+            all flagged rows in the index up to the latest.
     """
     keys, _, until, _ = by_key(query, ends)
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), until)
@@ -62,14 +62,14 @@ def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.T
 def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table:
     """Rows of the windows that every k-th row of a key ends, key by key, in order.
 
-    As many rows of a key are left out before the first as make whole slides.
+    The first rows of a key that are in none of them are left out, in whole slides.
 
     Args:
         query: The query.
         index: The index.
         log: The log.
-        due: The rows that a watermark passes, by key, time and number. Windows that end
-            with an earlier row are of no interest.
+        due: The rows that a watermark passes, sorted by key, time and number. Windows
+            that end with an earlier row are left out.
     """
     window = query.closing
     assert window is not None, "slides.answer looked at it"
@@ -98,9 +98,9 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
 
 
 def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
-    """The rows up to a time that no window of a slide by rows will hold.
+    """The rows up to a time that no later window of a slide by rows holds.
 
-    Of each key as many as make whole slides.
+    They are whole slides of each key.
     """
     window = query.closing
     assert window is not None, "Shard looked at it"
@@ -115,7 +115,7 @@ def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Tabl
 
 
 def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
-    """The rows up to a time that no window of a later row will hold."""
+    """The rows up to a time that the window of no later row holds."""
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
@@ -125,7 +125,7 @@ def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table
         return rows
     _, request = query.request([rows.drop_columns(NUMBER)])
     positions = request.positions
-    # Of each key, how many rows lie before the window of its last one.
+    # Of each key, the number of rows before the window of its last row.
     last = pc.subtract(pc.cumulative_sum(held), 1)
     last = positions.of_rows.take(pc.if_else(pc.greater(held, 0), last, None))
     begins = positions.begins.take(last)
@@ -151,6 +151,6 @@ def _always(count: int) -> pa.Array:
 
 
 def _counts(points: pa.Array, count: int) -> tuple[pa.Array, pa.Array]:
-    """How often each code below `count` is there, and the place of each at its code."""
+    """The number of each code below `count`, and the place of each among its equals."""
     counts, places = _core.places_in_groups(points, count)
     return pa.array(counts), pa.array(places)

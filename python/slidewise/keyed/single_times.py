@@ -1,7 +1,7 @@
 """Single times from users, in the ticks of a stream.
 
-A time becomes a column of one row and is read as the times of `at=` are: exactly, or it
-raises.
+A time becomes a column of one row, which is read like the times of `at=`: exactly, or
+it raises.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -31,8 +31,8 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         times: The column.
 
     Raises:
-        SpecError: If it is missing, not a time, of another kind than the column's, or
-            not a whole number of its units.
+        SpecError: If it is missing, not a time, of a different kind than the column's,
+            or not a whole number of its units.
 
     Example:
         >>> import pyarrow as pa
@@ -64,9 +64,9 @@ def tick_of(time: Any, times: TimeColumn) -> int:
 
 
 def _quick_tick(time: object, kind: pa.DataType) -> int | None:
-    """The tick of an int or a datetime; None where a column of one row must tell.
+    """The tick of an int or a datetime; None if a column of one row is needed.
 
-    It is what services ask with: microseconds less than by a column.
+    Services query with these types: this takes microseconds less than a column.
     """
     if type(time) is int and pa.types.is_integer(kind):
         return time if -(2**63) <= time < 2**63 else None
@@ -144,7 +144,7 @@ def shown_time(tick: int, times: TimeColumn) -> Any:
     """A tick as a Python value of the column's own type.
 
     Raises:
-        SpecError: If Python has none for it.
+        SpecError: If no Python value holds it.
     """
     try:
         return times.restore(pa.array([tick], pa.int64()))[0].as_py()

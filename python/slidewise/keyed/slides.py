@@ -3,7 +3,7 @@
 A hopping window is closed when the watermark passes its end. Results are emitted for
 non-empty windows and, with `empty=True`, for the empty ones since the last emitted
 window of the key. A session is closed when the watermark passes its last row by the
-gap, since no row may join it then; its rows are evicted. A window that a row closes is
+gap, since no later row can join it; its rows are evicted. A window that a row closes is
 emitted when the watermark passes this row.
 """
 
@@ -79,7 +79,7 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
     if not len(windows):
         return None
     results = _results(shard, query, windows)
-    # The index may still know rows that were evicted.
+    # The index may still hold rows that were evicted.
     holds_rows = pc.greater(results[ROWS].array, 0)
     answers = without_marks(table_of_windows(query, windows, results))
     answers = answers.filter(holds_rows)
@@ -123,7 +123,7 @@ def _results(shard: ShardState, query: Query, windows: pa.Table) -> dict[str, Re
 
 
 def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
-    """The empty windows between each window and the key's one before it.
+    """The empty windows between each window and the previous one of its key.
 
     Args:
         shard: The state, which notes the last windows of the keys.
@@ -180,9 +180,9 @@ def _answer_closed_by_rows(
 
 
 def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:
-    """Rows key by key, in the order in which the first row of each key came.
+    """Sorts rows by key, in the order of the first row of each key.
 
-    The index has keys in an order of its own, another one after a restart.
+    The order of keys in the index differs after a restart.
     """
     codes = query.codes([rows.select(list(query.spec.by))])
     _, first, _, _ = _core.group_ends(codes, numbers)

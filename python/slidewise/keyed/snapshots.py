@@ -2,12 +2,12 @@
 
 ```text
 magic "SWKEYED3" | crc32 of the rest u64 | length of the head u64 | head as JSON
-| directory | pages, in the order that the head names them in
+| directory | pages, in the order of the head
 ```
 
-The head of an incremental snapshot holds the checksum of the one before it, so that a
-missing or reordered one is found. That of a whole one holds the checksum of the
-incremental one that was given last before it: the same one follows both.
+The head of an incremental snapshot holds the checksum of the snapshot before it, so
+that a missing or reordered one is found. The head of a whole snapshot holds the
+checksum of the last incremental one before it: the same one follows both.
 """
 
 import json
@@ -41,7 +41,7 @@ class Snapshot:
         head: The query, and the position of the stream.
         directory: The directory of the shard.
         pages: All pages.
-        checksum: What the next incremental snapshot follows.
+        checksum: The checksum that the next incremental snapshot names.
     """
 
     head: dict[str, Any]
@@ -53,7 +53,7 @@ class Snapshot:
 def pack(
     head: Mapping[str, Any], directory: bytes, pages: Mapping[int, bytes | None]
 ) -> tuple[bytes, int]:
-    """Writes a snapshot; gives its bytes and its checksum.
+    """Writes a snapshot; returns its bytes and its checksum.
 
     Args:
         head: A mapping for JSON; the sizes of pages and directory are added.
@@ -77,12 +77,12 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
     """Reads a snapshot, and applies incremental ones.
 
     Raises:
-        SnapshotError: If bytes are damaged or of another spec, or the incremental ones
-            are not in order and complete.
+        SnapshotError: If bytes are damaged or of a different spec, or the incremental
+            ones are not in order and complete.
     """
     if isinstance(changes, bytes | bytearray | memoryview):
         raise SnapshotError(
-            "changes= takes a list of what changes() gave, earliest first; got bytes"
+            "changes= takes a list of results of changes(), earliest first; got bytes"
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
@@ -120,23 +120,23 @@ def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
 
     Args:
         blob: The bytes.
-        spec_hash: That of the Spec.
+        spec_hash: The hash of the Spec.
         checksum: The checksum of the snapshot that it must follow.
 
     Raises:
-        SnapshotError: If bytes are damaged, of another spec, or follow another one.
+        SnapshotError: If bytes are damaged, of a different spec, or do not follow it.
     """
     own, removed = _read(blob, spec_hash, "changes")
     follows = own.head["follows"]
     if follows is None:
         raise SnapshotError(
-            "these bytes are what to_bytes() gave: restore them by from_bytes(), and "
-            "apply what changes() gave since"
+            "these bytes are what to_bytes() returned: restore them by from_bytes(), "
+            "and apply the results of changes() since"
         )
     if follows != checksum:
         raise SnapshotError(
-            "these changes do not follow what was restored or applied last: apply all "
-            "that changes() gave since, each once, in the order in which it was given"
+            "these changes do not follow those restored or applied last: apply all "
+            "results of changes() since, each once, in the order of the calls"
         )
     changed: dict[int, bytes | None] = dict.fromkeys(removed)
     changed.update(own.pages)
@@ -146,18 +146,18 @@ def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
 def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
     if before is None:
         raise SnapshotError(
-            "these bytes are what changes() gave: give what to_bytes() gave before it, "
-            "and these in changes="
+            "these bytes are what changes() returned: pass the bytes of to_bytes() "
+            "before it, and these in changes="
         )
     if before.checksum != follows:
         raise SnapshotError(
-            f"changes[{at - 1}] does not follow the snapshot before it: give all that "
-            "changes() gave since to_bytes(), in the order in which it was given"
+            f"changes[{at - 1}] does not follow the snapshot before it: pass all "
+            "results of changes() since to_bytes(), in the order of the calls"
         )
 
 
 def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
-    """Reads one snapshot, which messages name; gives the pages that it removes, too."""
+    """Reads one snapshot; returns also the pages that it removes."""
     try:
         blob = memoryview(blob).cast("B")
     except TypeError as error:
@@ -167,12 +167,12 @@ def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
         raise SnapshotError(
             f"this is a snapshot of KeyedWindows in format {start[-1:].decode()}, and "
             f"this version of slidewise reads format {_MAGIC[-1:].decode()}: restore "
-            "it by the version that wrote it, or ingest the rows anew"
+            "it by the version that wrote it, or ingest the rows again"
         )
     if start != _MAGIC:
         raise SnapshotError(
-            "these bytes are no snapshot of KeyedWindows: those of a Window are read "
-            "by Window.from_bytes, those of a SharedWindow by SharedWindow.from_bytes"
+            "these bytes are not a snapshot of KeyedWindows: Window.from_bytes reads "
+            "those of a Window, SharedWindow.from_bytes those of a SharedWindow"
         )
     try:
         (checksum,) = _LENGTH.unpack_from(blob, len(_MAGIC))
@@ -182,7 +182,7 @@ def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
         head, at = _read_head(body)
         if head["spec"] != spec_hash:
             raise SnapshotError(
-                "the snapshot is of another Spec: give the one it was made with"
+                "the snapshot is of another Spec: pass the one that it was made with"
             )
         _check_head(head)
         end = at + head["directory"]

@@ -62,14 +62,14 @@ class StreamQuery(Query):
 def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """A column in the type of the stream, if that keeps its values.
 
-    Types of one column may differ: pandas and JSON give nulls for a column without
-    values, and floats or integers as values come; Arrow has text with offsets of 32
-    bits and pandas and polars of 64, these have times in units of their own, and the
-    indices of categories have the width that they need. Pages hold categories as
-    values.
+    Types of a column may differ between batches: pandas and JSON have nulls for a
+    column without values, and floats or integers depending on the values; Arrow has
+    text with offsets of 32 bits, pandas and polars of 64, and these have times in
+    other units; the indices of categories have the least width. Pages hold categories
+    as values.
 
     Raises:
-        SpecError: If the type differs otherwise, or a value is not in the other type.
+        SpecError: If the types differ otherwise, or a value does not fit.
     """
     kind, before = column.type, field.type
     if kind == before:
@@ -103,7 +103,7 @@ def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _may_fit(kind: pa.DataType, into: pa.DataType) -> bool:
-    """Whether values of a type may be values of another, and mean the same."""
+    """Whether values of a type may be read as values of another type."""
     types = pa.types
     if types.is_integer(kind):
         return bool(types.is_integer(into) or types.is_floating(into))

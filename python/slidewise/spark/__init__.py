@@ -3,12 +3,12 @@
 - `rolling`, `hopping`: as for tables, over a batch or a streaming PySpark DataFrame,
   with the same results.
 - `explain`: the plan of such a call, as text.
-- `metrics`, `Listener`: what the windows of running queries did.
-- `session`: makes a local SparkSession in which all of this works.
+- `metrics`, `Listener`: counts of rows, results and state of running queries.
+- `session`: makes a local SparkSession with the settings that they need.
 
 All are plain functions of a DataFrame; without one, `rolling` and `hopping` return a
-function for `df.transform`. They patch nothing and need no jar, so they work on Spark
-Connect, too.
+function for `df.transform`. They patch nothing and need no jar, so they also work on
+Spark Connect.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -32,5 +32,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Lists the public names alone."""
+    """Lists the public names only."""
     return sorted(__all__)

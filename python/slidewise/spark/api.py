@@ -1,4 +1,4 @@
-"""The public functions: check their arguments, and hand on to `batch` or `stream`."""
+"""The public functions: they check their arguments and call `batch` or `stream`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,21 +108,21 @@ def rolling(
         partitions: For batch: int, the number of tasks; by default
             `spark.sql.shuffle.partitions`.
         split: For batch: `"auto"` splits skewed keys by time, in tables that Spark
-            expects to be large; an int splits each key of 10,000 rows and more into so
-            many parts, 64 at most; False splits none.
+            expects to be large; an int splits each key of 10,000 rows and more into
+            that number of parts, 64 at most; False splits none.
 
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
-        DataFrame. Arguments for streams may stay in a call on a batch DataFrame, where
-        they change no results; refused are `initial`, `emit="update"` and "change", and
-        `emit="arrival"` without `arrival`.
+        DataFrame. A call on a batch DataFrame accepts the arguments for streams, which
+        change no results, except for `initial`, `emit="update"` and "change", and
+        `emit="arrival"` without `arrival`, which it refuses.
 
     Cost:
         Batch: one shuffle, one sort, and O(1) amortized time per row, window and
         invertible or monotonic aggregation, however long windows are. `split` may run
         a count and a sample in this call. Streams: per micro-batch, time and state
         access in proportion to its rows, and logarithmic in the length of windows;
-        quantiles, distinct counts and the like read all rows of the windows.
+        quantiles, distinct counts and similar ones read all rows of the windows.
 
     Raises:
         SpecError: If an argument or a column is wrong, before any job starts. Errors
@@ -210,13 +210,13 @@ def hopping(
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
             or `slidewise.until("flag")`, whose windows a row with the flag closes.
         windows: Several of these instead, each with a slide of its own by
-            `slidewise.Query`, such as `["1h", sw.Query("1d", every="1h")]`. Of streams
-            neither sessions nor windows that rows close, beside others.
+            `slidewise.Query`, such as `["1h", sw.Query("1d", every="1h")]`. Streams
+            refuse sessions and windows that rows close together with others.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         every: The distance between the starts of windows, by default their length. With
             `slidewise.rows(k)` a window ends with every k-th row of a key.
         by: str or list of str, the key columns; each key has its own windows.
-        offset: A window length by which the starts of windows are moved.
+        offset: A window length: by how much the starts of windows are moved.
         empty: bool; also returns windows without rows between a key's first and last.
         closed: `"left"` or `"right"`: which end of a window belongs to it.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
@@ -224,11 +224,11 @@ def hopping(
         overflow: `"raise"` or `"null"`, as for `rolling`.
         then_by: str or list of str, the columns that order rows of equal time.
         late: For streams, required: str or timedelta, as for `rolling`.
-        emit: For streams: `"slide"` alone: a row per key and window, once the watermark
+        emit: For streams: only `"slide"`: a row per key and window, once the watermark
             has passed its end.
         late_rows: For streams: `"drop"` or `"correct"`, as for `rolling`.
         initial: For streams: a batch DataFrame of the rows before the stream. Windows
-            that a watermark at its latest time closes get no results.
+            that a watermark at the latest of their times would close get no results.
         buckets: For streams: int, the number of groups into which keys are hashed.
         marker: For streams: str, the boolean column of rows that only move the
             watermark.
@@ -287,7 +287,7 @@ def hopping(
 def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
     """Describes the plan of `rolling` or `hopping`: steps, skewed keys, state, memory.
 
-    Also says if a window frame of Spark's own would do as well.
+    The last line compares it with a window frame of Spark's own.
 
     Args:
         df: DataFrame, batch or streaming.
@@ -296,7 +296,7 @@ def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
             among them.
 
     Returns:
-        str, some lines of text.
+        str, several lines.
 
     Cost:
         Runs the small jobs that look for skewed keys, unless `split=False`.

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 __all__ = ["payloads", "read_ipc", "write_ipc"]
 
-# Spark sends a payload as one value, of which it has several at a time in memory.
+# Spark sends a payload as one value, and has several values at a time in memory.
 _PAYLOAD_BYTES = 1 << 23
 
 

@@ -2,8 +2,8 @@
 
     repartition(n, keys) → sortWithinPartitions(keys, time) → mapInArrow
 
-One shuffle and one sort, however many windows and aggregations there are. The sort is
-by one number where that is possible (`sort_key`). The number of partitions is explicit,
+There is one shuffle and one sort for any number of windows and aggregations. The sort
+is by one number where possible (`sort_key`). The number of partitions is explicit,
 so that adaptive query execution neither merges nor splits them. Skewed keys are split
 by time first (`skew`).
 """
@@ -55,7 +55,7 @@ __all__ = [
     "transform_batch",
 ]
 
-# Spark's default of spark.sql.shuffle.partitions: with this value it was not set.
+# Spark's default of spark.sql.shuffle.partitions; this value counts as not set.
 _DEFAULT_PARTITIONS = "200"
 _TASKS_PER_CORE = 2
 # Columns that `drop_deleted` adds and drops besides `ROW`: how many rows of the key and
@@ -100,7 +100,7 @@ def transform_batch(df: Any, spec: Spec, options: BatchOptions) -> Any:
 
 
 def add_flags(results: Any, options: StreamOptions) -> Any:
-    """Adds the columns `_correction` and `_late`, which a stream would have: all false.
+    """Adds the columns `_correction` and `_late` of streams, which are all false.
 
     Raises:
         SpecError: If the DataFrame has a column `_late` already.
@@ -134,10 +134,10 @@ def drop_deleted(
     options: StreamOptions,
     number: Callable[[Any], Any] = number_rows,
 ) -> Any:
-    """Drops the rows of `deletes=` that are true, and as many rows that they delete.
+    """Drops the rows that are true in `deletes=`, and the rows that they delete.
 
-    A deletion removes the first row of its key and time, by `then_by`; rows that are
-    equal by that, too, in the order in which Spark reads them.
+    A deletion removes the first row of its key and time by `then_by`; of rows that are
+    equal in `then_by`, the first that Spark reads.
     """
     if options.deletes is None:
         return df
@@ -161,7 +161,7 @@ def drop_deleted(
 
 
 def plan_batch(df: Any, spec: Spec, options: BatchOptions) -> BatchPlan:
-    """Plans a batch query; looking for skewed keys may run small jobs.
+    """Plans a batch query; the search for skewed keys may run small jobs.
 
     Raises:
         SpecError: If the spec does not fit the columns.
@@ -202,7 +202,7 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
     function = partition_function(
         spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names)
     )
-    # PySpark parses dots and backticks in names here; the workers know the names.
+    # PySpark parses dots and backticks in names here; workers have the true names.
     numbered = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
     return numbered.mapInArrow(function, plan.schema)
 
@@ -216,7 +216,7 @@ def _drop_unused(df: Any, plan: BatchPlan) -> Any:
 
 
 def _task_count(df: Any, options: BatchOptions) -> int:
-    """Returns the number of shuffle partitions: as set, else two per core."""
+    """Returns the number of shuffle partitions: the setting, else two per core."""
     if options.partitions is not None:
         return options.partitions
     spark = df.sparkSession

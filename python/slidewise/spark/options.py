@@ -15,8 +15,8 @@ __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
 EMIT = ("arrival", "final", "slide", "update", "change")
 
-# Aggregations whose results depend on the order of rows of equal time. Sketches are
-# approximate in any order, and are not among them.
+# Aggregations whose results depend on the order of rows of equal time. Sketches, which
+# are approximate in any order, are not listed.
 _ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
 
 
@@ -25,8 +25,8 @@ class StreamOptions:
     """The options of streaming calls.
 
     Attributes:
-        late: How far the watermark is behind the latest time, in nanoseconds; None if
-            it was not given, which only a batch DataFrame allows.
+        late: How far the watermark is behind the latest time, in nanoseconds; None, for
+            a batch DataFrame only, if it was not given.
         emit: "arrival", "final", "slide", "update" or "change".
         late_rows: "drop", "flag" or "correct".
         then_by: Columns that order rows of equal time.
@@ -104,7 +104,7 @@ class StreamOptions:
             )
 
     def check_batch(self, spec: Spec) -> None:
-        """Checks the options for a batch DataFrame, where some have no meaning.
+        """Checks the options for a batch DataFrame, which refuses some of them.
 
         Raises:
             SpecError: Naming the argument.
@@ -152,7 +152,7 @@ class StreamOptions:
 
     @property
     def corrects(self) -> bool:
-        """Whether late rows are ingested, and correct results that were emitted."""
+        """Whether late rows are ingested, and correct emitted results."""
         return self.late_rows == "correct"
 
     @property
@@ -209,7 +209,7 @@ def check_order(spec: Spec, then_by: Iterable[str]) -> None:
     """Checks that results do not depend on how Spark shuffles rows of equal time.
 
     Raises:
-        SpecError: Naming what depends on their order.
+        SpecError: If one depends on their order; the message names it.
 
     Example:
         >>> import slidewise as sw
@@ -229,7 +229,7 @@ def check_order(spec: Spec, then_by: Iterable[str]) -> None:
 
 
 def _order_dependent(spec: Spec) -> str | None:
-    """Returns what depends on the order of rows of equal time; None if nothing."""
+    """Names a cause of dependence on the order of rows of equal time, or None."""
     if spec.ties == "rows" and spec.arrival is None:
         return "ties='rows'"
     for window in spec.windows:

@@ -20,7 +20,7 @@ __all__ = ["arrow_schema", "check_boolean", "check_reserved_names", "result_stru
 
 
 def arrow_schema(df: Any) -> pa.Schema:
-    """Returns the Arrow schema in which Python workers get the rows of a DataFrame.
+    """Returns the Arrow schema of a DataFrame's rows in Python workers.
 
     Raises:
         SpecError: If a column has no Arrow type.
@@ -59,7 +59,7 @@ def check_reserved_names(df: Any) -> None:
 
 
 def check_boolean(df: Any, name: str | None, argument: str) -> None:
-    """Checks that a column is there, and of booleans.
+    """Checks that a column exists and holds booleans.
 
     Args:
         df: The DataFrame.

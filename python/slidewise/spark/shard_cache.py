@@ -1,8 +1,8 @@
 """Decoded shards that a worker process keeps from one micro-batch to the next.
 
 Spark gives a bucket's micro-batch to any idle worker, so a worker also holds shards
-that others have since updated. When the bucket comes back, such a shard takes over what
-was committed since; it is evicted once its query is some micro-batches ahead.
+that others have since updated. When the worker gets the bucket again, the shard reads
+the commits since; it is evicted once its query is some micro-batches ahead.
 """
 
 import time
@@ -15,7 +15,7 @@ __all__ = ["CachedShard", "ShardCache"]
 
 # Micro-batches for which an unused shard is kept.
 _MAX_IDLE_BATCHES = 16
-# Seconds after which the unused shards of other queries are evicted: these may be over.
+# Seconds after which unused shards of other queries, which may have ended, are evicted.
 _STALE_SECONDS = 600.0
 
 
@@ -28,7 +28,7 @@ class CachedShard:
         shard: The decoded bucket.
         pages: Its pages on the local disk; None without a folder for them.
         batch: The micro-batch that committed it.
-        used: When that was, in seconds of the monotonic clock.
+        used: The time of that commit, in seconds of the monotonic clock.
     """
 
     token: str

@@ -1,16 +1,16 @@
-"""Finds skewed keys: keys with so many rows that one task would run long after others.
+"""Finds skewed keys: one task with such a key would run long after the others.
 
-Such a key is split by time. Each split also gets the rows before it that its windows
-reach back to (*overlap rows*), which are read and get no results. So the splits of a
-key run as independent tasks, with the same results as one task.
+A skewed key is split by time. Each split also reads the rows before it that its windows
+hold (*overlap rows*), which get no results. So the splits of a key run as independent
+tasks, with the same results as one task.
 
     time    ──────────┬──────────┬──────────►
     split 0 ■■■■■■■■■■
     split 1        ░░░■■■■■■■■■■
     split 2                  ░░░░■■■■■■■■■■     ░ overlap, as long as the longest window
 
-The overlap is what a split costs. It grows with the windows, so a key is split into no
-more parts than keep its overlap below half of its rows.
+The overlap is the cost of a split. It grows with the windows, so the number of parts of
+a key is limited to keep its overlap below half of its rows.
 
 Split points need not be exact, so they come from a count of all rows and a sample of
 keys and times. Neither job runs for a table that Spark's optimizer expects to be small.
@@ -45,7 +45,7 @@ from slidewise.table.time_columns import read_times
 
 __all__ = ["find_splits", "why_unsplit"]
 
-# How many rows a skewed key has at least: by default, and for split=n.
+# The least number of rows of a skewed key: by default, and for split=n.
 _MIN_SKEWED_ROWS = 1_000_000
 _MIN_SKEWED_ROWS_EXPLICIT = 10_000
 # The size of a row with a key, a time and a value, for a bound on rows by bytes.
@@ -66,7 +66,7 @@ class _SkewedKey:
 
     Attributes:
         row: A row of the sample that has the key.
-        rows: How many rows of the sample have it.
+        rows: The number of rows of the sample that have it.
         points: Its split points.
         overlap: The share of its rows that two splits read.
     """
@@ -78,7 +78,7 @@ class _SkewedKey:
 
 
 def why_unsplit(spec: Spec) -> str | None:
-    """Returns why keys of a query cannot be split by time; None if they can."""
+    """Returns the reason not to split keys of a query by time; None without one."""
     for window in spec.windows:
         if window.by_position:
             return f"the window {window.label!r} may begin at any earlier row"
@@ -96,7 +96,7 @@ def why_unsplit(spec: Spec) -> str | None:
         if window.kind == "rows" and spec.arrival is not None:
             return (
                 f"with arrival=, rows({window.length}) takes the latest of all rows "
-                "that have arrived, however long ago they are"
+                "that have arrived, at any earlier time"
             )
     return None
 
@@ -126,7 +126,7 @@ def find_splits(
         if options.split == "auto":
             return None
         raise SpecError(
-            f"split={options.split} cannot be done: {reason}; leave out split=, and "
+            f"split={options.split} is not possible: {reason}; leave out split=, and "
             "keys are not split"
         )
     if tasks < 2:
@@ -213,13 +213,13 @@ def _split_key(
     share: float,
     limits: tuple[int, int],
 ) -> _SkewedKey | None:
-    """Splits one key into up to `wanted` parts; None if that has too much overlap.
+    """Splits one key into up to `wanted` parts; None if the overlap is too large.
 
     Args:
         row: A row of the sample that has the key.
         ticks: The sorted times of the key in the sample.
         wanted: The number of splits.
-        reach: How far windows reach.
+        reach: The lengths of windows.
         share: The share of all rows that the sample has.
         limits: The earliest and latest time of the type.
     """
@@ -253,7 +253,7 @@ def _split_point(
     lowest, highest = limits
     overlap_start = max(start - reach.back, lowest)
     if reach.rows:
-        # Half as many again as needed: a sample gives the number of rows about.
+        # Half more than needed: a sample estimates the number of rows.
         ample = reach.rows if share == 1 else ceil(1.5 * reach.rows * share) + 8
         first = bisect_left(ticks, start) - ample
         overlap_start = min(overlap_start, ticks[first]) if first >= 0 else lowest

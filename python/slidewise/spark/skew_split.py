@@ -48,7 +48,7 @@ _OVERLAP_START = f"{RESERVED_PREFIX}overlap_start"
 _OVERLAP_END = f"{RESERVED_PREFIX}overlap_end"
 _ROLE = f"{RESERVED_PREFIX}role"
 
-# Up to so many split points of so many keys become literals of the plan; more are
+# The most split points, and the most keys, that become literals of the plan; more are
 # joined to the rows.
 _MAX_LITERAL_KEYS = 8
 _MAX_LITERAL_POINTS = 128
@@ -56,15 +56,15 @@ _MAX_LITERAL_POINTS = 128
 
 @dataclass(frozen=True, slots=True)
 class SplitPoint:
-    """Where one split of a key ends and the next one starts, in ticks.
+    """The point, in ticks, at which one split of a key ends and the next one starts.
 
     Attributes:
         start: The start of the next split.
         overlap_start: The start of the rows that the next split reads before its own.
         overlap_end: The end, excluded, of the rows that the split before reads after
             its own; None if the type holds no time as late.
-        min_rows: How many rows there must be from `overlap_start` to `start`, for
-            windows of n rows; 0 without such windows, or if the key has no rows before
+        min_rows: The least number of rows from `overlap_start` to `start`, for windows
+            of n rows; 0 without such windows, or if the key has no rows before
             `overlap_start`.
     """
 
@@ -82,7 +82,7 @@ class SkewSplits:
         keys: The keys; a table without columns for queries without `by=`.
         times: An empty column of the type of the event times.
         points: The split points of each key, in order of time.
-        rows: About how many rows each key has.
+        rows: The number of rows of each key, about.
         overlap: The share of its rows that two splits read.
     """
 
@@ -124,8 +124,8 @@ def add_splits(df: Any, spec: Spec, splits: SkewSplits) -> Any:
 def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
     """As `add_splits`; also returns a column that is true for rows before their split.
 
-    The splits that read a row have consecutive numbers. The number of its own is that
-    of the first split of its key, plus the number of starts that are not after it.
+    The splits that read a row have consecutive numbers. The number of its own split is
+    that of the first split of its key, plus the number of starts not after the row.
     """
     rows, first_split, passed = _lookup(df, spec, splits)
     names = {
@@ -153,8 +153,8 @@ def _lookup(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any, Any]:
     """Looks up the split points of each row's key.
 
     Returns:
-        The rows; the column of the first split of their key; and a function of a kind
-        of time (`_START`, ...) to the column of how many of them each row has passed.
+        The rows; the column of the first split of their key; and a function from a kind
+        of time (`_START`, ...) to the column of their number at or before each row.
     """
     if _fit_plan(df, spec, splits):
         literals = [sf.lit(split) for split in splits.first_splits]
@@ -243,7 +243,7 @@ def _join_points(df: Any, spec: Spec, splits: SkewSplits, most: int) -> Any:
             table = _append_column(table, f"{name}{at}", times)
     first_splits = pa.array(splits.first_splits, pa.int32())
     table = _append_column(table, _FIRST_SPLIT, first_splits)
-    # Not from Arrow's types: several types of Spark have the same one.
+    # Not from Arrow's types: several types of Spark map to the same one.
     time = df.schema[spec.on].dataType
     kinds = {f"{KEY}{at}": df.schema[name].dataType for at, name in enumerate(spec.by)}
     fields = [
@@ -274,7 +274,7 @@ class SplitBounds:
     Attributes:
         starts: The start of each split, in ticks; None for the first of its key.
         ends: The start of the next split of its key; None for the last one.
-        min_rows: How many overlap rows each must get before its start.
+        min_rows: The least number of overlap rows of each split.
     """
 
     starts: tuple[int | None, ...]
@@ -301,7 +301,7 @@ class SplitBounds:
         return replace(order, roles=_ROLE)
 
     def add_roles(self, batch: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
-        """Adds columns that part the rows of each split from its overlap rows."""
+        """Adds columns that separate the rows of each split from its overlap rows."""
         splits = batch.column(SPLIT)
         starts, ends = (
             pa.array(times, pa.int64()).take(splits)
@@ -325,7 +325,7 @@ class _OverlapCounter:
     """Checks that each split got the overlap rows that windows of n rows need.
 
     Args:
-        min_rows: How many each needs, by number of split.
+        min_rows: The least number for each split, by its number.
     """
 
     def __init__(self, min_rows: tuple[int, ...]) -> None:

@@ -7,8 +7,8 @@ take several times as long. So if times fit into 59 bits, tasks sort by one numb
     │ 5 bits│ 59 bits: microseconds, days, integers  │
     └───────┴────────────────────────────────────────┘
 
-The rows of all keys of a *key group* are then sorted by time; native code parts the
-keys, and so holds the windows of a 32nd of a task's keys at a time instead of those of
+The rows of all keys of a *key group* are then sorted by time; native code separates the
+keys, so it holds the windows of a 32nd of a task's keys at a time instead of those of
 one key. Each split of a skewed key has a key group of its own.
 """
 
@@ -55,11 +55,11 @@ def fits_sort_key(
     splits: SkewSplits | None,
     tasks: int,
 ) -> bool:
-    """Whether the rows of a query can be sorted by the one number.
+    """Whether the rows of a query can be sorted by one number.
 
     They cannot with `arrival=` or `then_by=`, which sort by other columns; with bigint
-    times, which need 64 bits; nor with `empty=True`, whose windows without rows are
-    found key by key.
+    times, which need 64 bits; or with `empty=True`, as windows without rows are found
+    key by key.
     """
     fitting = ByteType | ShortType | IntegerType | DateType | TimestampType
     return (
@@ -73,7 +73,7 @@ def fits_sort_key(
 
 
 def repartition_splits(df: Any, spec: Spec, tasks: int) -> Any:
-    """Moves each split to one task, in turn, and other keys to tasks by their hash."""
+    """Moves splits to tasks in turn, and other keys to tasks by their hash."""
     split = column(SPLIT)
     keys = [key_column(df, name) for name in spec.by]
     key_hash = sf.hash(*keys) if keys else sf.lit(0)
@@ -106,7 +106,7 @@ def add_sort_key(
 
 
 def _split_groups(splits: SkewSplits | None, tasks: int) -> int:
-    """Returns how many key groups are reserved for the splits of a task."""
+    """Returns the number of key groups that are reserved for the splits of a task."""
     return 0 if splits is None else sum(splits.counts) // tasks + 1
 
 

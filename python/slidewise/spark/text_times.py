@@ -21,7 +21,7 @@ from slidewise.spark.columns import column
 __all__ = ["read_text_times"]
 
 _ZONE = "spark.sql.session.timeZone"
-# Values per column that are parsed in the driver to infer its type.
+# The number of values that the driver parses to infer the type of a column.
 _SAMPLE_ROWS = 1_000
 _TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -85,7 +85,7 @@ def _cast_times(kind: DataType, times: pa.Array, name: str, zone: str) -> pa.Arr
     if pa.types.is_integer(times.type) != isinstance(kind, LongType):
         raise SpecError(
             f"column {name!r} holds integers in some rows and timestamps in others: "
-            "make them alike, or give a ",
+            "convert them to one type, or give a ",
             Argument("time_format"),
             " that reads every row",
         )

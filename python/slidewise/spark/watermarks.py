@@ -1,7 +1,7 @@
 """Watermarks of any year, on top of Spark's, which start in 1970 and never fall.
 
-Spark reports 0 while it has no watermark, and for every watermark before 1970. So Spark
-is given event times shifted 10,000 years into the future: its 0 is then the year -8030,
+Spark reports 0 while it has no watermark, and for every watermark before 1970. So its
+event times are shifted 10,000 years into the future: Spark's 0 is then the year -8030,
 before any event. The Gregorian calendar repeats every 400 years, so a shifted watermark
 in Spark's UI differs in its year alone: +12018-07-03T17:48:39Z is 2018-07-03T17:48:39Z.
 """
@@ -97,7 +97,7 @@ def seconds(shifted: str) -> float | None:
     if text is None:
         return None
     year, rest = _split_year(text)
-    # Python's datetime holds the years 1 to 9999 alone.
+    # Python's datetime holds the years 1 to 9999 only.
     cycles, year = divmod(year - 2_000, 400)
     time = datetime.fromisoformat(f"{year + 2_000}{rest}").astimezone(UTC)
     return time.timestamp() + cycles * _DAYS_IN_400_YEARS * 86_400.0

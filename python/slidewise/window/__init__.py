@@ -1,3 +1,3 @@
-"""Windows in a process: one range (`Window`) or many (`SharedWindow`)."""
+"""Windows in memory: over one range (`Window`) or several (`SharedWindow`)."""
 
 __all__: list[str] = []

@@ -1,7 +1,6 @@
-"""The table of algorithms: the facts that the core has of each, and its card.
+"""The table of algorithms: the properties that the core reports of each, and its card.
 
-Costs are numbers of the core, whose tests count them. The rest is data, in
-algorithms.toml.
+The core gives the costs, and its tests count them. The texts are in algorithms.toml.
 """
 
 import operator
@@ -36,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """The facts that the core has of an algorithm.
+    """The properties of an algorithm, as the core reports them.
 
     Attributes:
         name: As in `Window(..., algorithm=name)`.
@@ -56,7 +55,7 @@ class Algorithm:
 
     @property
     def serves_queries(self) -> bool:
-        """Whether it makes answers of slices, for `SharedWindow(queries=)`."""
+        """Whether it can be the final aggregator of `SharedWindow(queries=)`."""
         return self.shared or self.name == "fiba"
 
 
@@ -73,7 +72,7 @@ def _read_core() -> dict[str, Algorithm]:
 
 ALGORITHMS = _read_core()
 
-# The laws, in words that follow "needs".
+# The laws, as text that follows "needs".
 LAWS = {
     "inverse": "an inverse (it subtracts evicted values)",
     "selection": "results that are one of the values (such as max)",
@@ -83,7 +82,7 @@ LAWS = {
 
 
 def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
-    """Checks the name of an algorithm; "auto" is one, too.
+    """Checks the name of an algorithm; "auto" is allowed.
 
     Args:
         name: The value of `algorithm=`.
@@ -112,11 +111,11 @@ def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
 def checked_options(
     algorithm: str, given: Mapping[str, Any]
 ) -> tuple[tuple[str, int | Length], ...]:
-    """Checks the parameters of an algorithm; in the order of the table.
+    """Checks the parameters of an algorithm, and sorts them as in the table.
 
     Args:
         algorithm: Its name.
-        given: Values by name. Durations are given as `last=` is, or as a `Length`.
+        given: Values by name; a duration has the types of `last=`, or is a `Length`.
 
     Raises:
         SpecError: If it has no parameter of that name, or the value is not allowed.
@@ -138,7 +137,7 @@ def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Leng
         return _time(name, value)
     try:
         number = operator.index(value)
-    except TypeError:  # no whole number, or an array
+    except TypeError:  # not a whole number, or an array
         number = -1
     if not (1 <= number < 2**63 if allowed is None else number in allowed):
         raise SpecError(f"{name}= takes {_allowed(allowed)}; got {value!r}")
@@ -225,7 +224,7 @@ class Card:
     the most entries in the course of a call, d the number of entries between an entry
     and the nearer end, m the size of a bulk. With ties="combine", the default, a
     structure for entries in order keeps the latest entry aside, since others may be
-    combined with it: so a query takes one combine more than with "keep". A custom
+    combined with it, so a query takes one combine more than with "keep". A custom
     aggregation defers its combines until a query needs them, and the card counts them
     for the call that deferred them: see `slidewise.aggregation`. Bytes were measured on
     sums of int64, whose partials take 16 bytes.
@@ -243,11 +242,11 @@ class Card:
         query: Cost of a query of the whole window.
         range: Cost of a query of a sub-range.
         bulk: Cost of bulk inserts and evicts.
-        moves: Entries and partials that a call moves, but for what an allocator moves
-            to enlarge a block.
+        moves: Entries and partials that a call moves, without the moves of the
+            allocator when it enlarges a block.
         bytes_per_entry: Minimum and maximum over all lengths, of a window that keeps
             its length and has slid by twice as much.
-        space: The parts of that, and the cases in which it is more.
+        space: The parts of `bytes_per_entry`, and the cases in which it is more.
         differs: Deviations from the paper.
         choose: When to choose it.
     """
@@ -270,7 +269,7 @@ class Card:
     choose: str
 
     def __str__(self) -> str:
-        """All fields, one below the other."""
+        """All fields, each on its own lines."""
         least, most = self.bytes_per_entry
         lines = [self.name]
         for field in fields(self)[1:]:
@@ -336,7 +335,7 @@ A whole card: slidewise algorithms NAME, or sw.algorithms()[NAME]."""
 
 
 class Cards(tuple[Card, ...]):
-    """A tuple of cards that prints as a table and is indexed by name, too."""
+    """A tuple of cards that prints as a table and can be indexed by name."""
 
     __slots__ = ()
 
@@ -384,7 +383,7 @@ def algorithms() -> Cards:
     """The cards of all algorithms; they print as a table.
 
     Returns:
-        A tuple of cards, which is indexed by the name of an algorithm, too.
+        A tuple of cards, which can also be indexed by the name of an algorithm.
 
     Cost: O(1) after the first call, which reads the table.
 

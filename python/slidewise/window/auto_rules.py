@@ -1,6 +1,6 @@
 """The rules by which `algorithm="auto"` chooses the initial algorithm of a window.
 
-Rules are tried in order; the first that matches is taken. Its algorithm may be for
+Rules are tried in order; the first that matches applies. Its algorithm may be for
 entries in order only: at the first call that it refuses, the window migrates to fiba.
 """
 
@@ -31,8 +31,8 @@ class Rule:
     """A rule.
 
     Attributes:
-        prefer: The value of `prefer=` that it is for, or None for any.
-        of: The aggregations that it is for, a key of `KINDS`.
+        prefer: The value of `prefer=` that it applies to, or None for any.
+        of: The aggregations that it applies to, a key of `KINDS`.
         take: The initial algorithm.
         why: The reason, as a clause that follows "because".
         record: The page of bench/record with the figures behind it.
@@ -45,7 +45,7 @@ class Rule:
     record: str
 
 
-# The values of `Rule.of`, and their meaning.
+# The values of `Rule.of`, and their descriptions.
 KINDS = {
     "holistic": "holistic aggregations, which need all values",
     "exact": "counts and sums of integers, which can be subtracted exactly",

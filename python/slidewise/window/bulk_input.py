@@ -1,7 +1,7 @@
 """Converts the arrays that `Window.insert_many` takes to Arrow: times and values.
 
-The core reads int64 and float64 arrays itself; all others come here. The functions give
-None for input that is not an array, which is then read item by item.
+The core reads int64 and float64 arrays itself; this module converts all others. The
+functions return None for input that is not an array, which is then read item by item.
 """
 
 import sys
@@ -31,8 +31,8 @@ __all__ = [
     "read_values",
 ]
 
-# Types that are objects although they have `__float__` or `__index__`, since conversion
-# loses digits or fails; and the module of each.
+# Types of values that have `__float__` or `__index__` but are read as objects, since
+# conversion loses digits or fails; and the module of each.
 _OBJECTS = {
     "Decimal": "decimal",
     "Fraction": "fractions",
@@ -51,7 +51,7 @@ _TOO_LARGE = (
 def read_times(
     times: Any, plan: WindowPlan, clock: Clock | None
 ) -> tuple[Clock, pa.Array] | None:
-    """Reads an array of times as ticks, and gives the clock of the window with them.
+    """Reads an array of times as ticks, and returns them with the clock of the window.
 
     Args:
         times: The `times` of `insert_many`.
@@ -66,12 +66,12 @@ def read_times(
     if array is None or isinstance(array, list):
         return None
     if not isinstance(array, _Ticks) and len(array) == 0:
-        return None  # without entries, the kind of times is unknown
+        return None  # no entry, so the kind of times is unknown
     if array.null_count:
         row = pc.index(pc.is_null(array), True).as_py()
         raise SpecError(
-            f"row {row} has no time (counting from 0): drop the rows without a time, "
-            "or fill them in, first"
+            f"row {row} has no time (counting from 0): first drop the rows without a "
+            "time, or fill them in"
         )
     unit, zone, ticks = _split(array, kind)
     if clock is None:
@@ -103,15 +103,15 @@ def _numpy_instants(times: Any, numpy: Any) -> "_Ticks":
     missing = numpy.isnat(times)
     if missing.any():
         raise SpecError(
-            f"row {int(missing.argmax())} has no time (NaT, counting from 0): drop the "
-            "rows without a time, or fill them in, first"
+            f"row {int(missing.argmax())} has no time (NaT, counting from 0): first "
+            "drop the rows without a time, or fill them in"
         )
     native = numpy.ascontiguousarray(times).view(f"{times.dtype.byteorder}i8")
     return _Ticks(pa.array(native.astype("int64")), numpy_unit(times.dtype))
 
 
 class _Ticks:
-    """Instants in a unit of numpy, which Arrow may lack."""
+    """Instants in a unit of numpy that Arrow may lack."""
 
     null_count = 0
 
@@ -205,7 +205,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         role: "number", "any", "hash" or "presence".
 
     Raises:
-        SpecError: If the role needs numbers, and the values are none.
+        SpecError: If the role needs numbers, and the values are not numbers.
     """
     array = as_array(values)
     if array is None or isinstance(array, list):
@@ -230,8 +230,8 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if pa.types.is_decimal(held):
         return array.cast(pa.float64())
     raise SpecError(
-        f"the values are of type {held}, which are no numbers: sum, min, max and the "
-        "like take ints and floats; with dtype='object' they take all values that "
+        f"the values are of type {held}, not numbers: sum, min, max and similar ones "
+        "take ints and floats; with dtype='object' they take all values that "
         "compare and add, and collect() takes any values"
     )
 
@@ -247,7 +247,7 @@ def find_objects(
         open_columns: The numbers of the columns without a type yet.
 
     Returns:
-        The values, readable from the start, and the numbers of these columns.
+        The values, which can be read from the start, and the numbers of these columns.
     """
     if names is None:
         values, is_object = _first_of(values)
@@ -302,7 +302,7 @@ def _first_rows(
 
 
 def _first_of(values: Any) -> tuple[Any, bool]:
-    """The values, readable from the start, and whether the first is an object."""
+    """The values, which can be read from the start; whether the first is an object."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(values, numpy.ndarray):
         if values.dtype.kind == "u" and values.ndim == 1:
@@ -331,7 +331,7 @@ def _first_of(values: Any) -> tuple[Any, bool]:
     known = type(values).__module__ in ("builtins", "collections", "array")
     if known or hasattr(values, "dtype"):
         return values, any(map(_is_object, _first(values)))
-    # An iterable of unknown type may run code of the user, which must run once only.
+    # An iterable of unknown type may run the user's code, which must run once only.
     return _first_of_iterator(iter(values))
 
 
@@ -405,7 +405,7 @@ def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
 
 
 def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
-    """Where a column is true, or present, as one byte per row.
+    """The rows where a column is true, or present, as one byte per row.
 
     Args:
         values: The column.
@@ -414,7 +414,7 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
         name: The name of the column, for messages.
 
     Returns:
-        The column, readable again, and the bytes.
+        The column, which can be read again, and the bytes.
 
     Raises:
         SpecError: If it must be a column of booleans, and is not.
@@ -463,9 +463,9 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
 
 
 def as_array(values: Any) -> pa.Array | list[Any] | None:
-    """An array of any library as one Arrow array, or as a list if Arrow has no type.
+    """Converts an array of any library to an Arrow array; None for other values.
 
-    None if it is not an array.
+    An array becomes a list if Arrow has no type for it.
 
     Raises:
         SpecError: If it is a DataFrame of Spark.
@@ -493,7 +493,7 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
 
 
 def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[Any]:
-    """Values as Arrow converts them; as a list where Arrow has no type for them."""
+    """Converts values to an Arrow array, or to a list if Arrow has no type for them."""
     try:
         return _combined(convert(values))
     except pa.ArrowException as error:

@@ -1,4 +1,4 @@
-"""The costs of the algorithms in words; the core has the numbers, and counts them."""
+"""The costs of the algorithms as text; the core gives the numbers and counts them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -25,7 +25,7 @@ def _rows() -> dict[str, dict[str, tuple[_Costs, _Costs]]]:
 
 
 def cost_fields(algorithm: str) -> dict[str, str]:
-    """The fields of a card that tell costs.
+    """The fields of a card that describe costs.
 
     Args:
         algorithm: Its name.
@@ -51,7 +51,7 @@ def cost_fields(algorithm: str) -> dict[str, str]:
 
 
 def _number(combine: _Costs, keep: _Costs, name: str, at: int, unit: str = "") -> str:
-    """A number, and the other one with ties="keep" if it differs."""
+    """A number, and the number with ties="keep" if it differs."""
     ours, theirs = combine[name][at], keep[name][at]
     shown = ours
     if unit and not ours.startswith("O("):

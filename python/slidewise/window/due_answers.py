@@ -1,7 +1,7 @@
 """The answers that fell due in `SharedWindow.insert_many`, as an Arrow table.
 
 The schema depends on the queries and on the types of the columns, not on the answers: a
-table without answers, or with nulls alone, has the types of the others.
+table without answers, or with nulls only, has the same types.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _TYPES = {
     "int64": pa.int64(),
     "float64": pa.float64(),
 }
-# Whether answers are lists, and of which type they or their items are.
+# Whether answers are lists; the type of the answers, or of the items of the lists.
 AnswerType = tuple[bool, str]
-# Aggregations whose answers are of one type also over objects.
+# Aggregations whose answers over objects have a known type.
 _OF_OBJECTS = {
     **dict.fromkeys(("min_count", "max_count"), pa.int64()),
     **dict.fromkeys(("any", "all"), pa.bool_()),
@@ -58,8 +58,8 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         declared = "" if kind is None else f" of {kind}"
         raise SpecError(
-            f"the answers that fell due are no Arrow column{declared} ({error}): the "
-            "next insert() or advance() gives them as a list"
+            f"the answers that fell due fit no Arrow column{declared} ({error}): the "
+            "next insert() or advance() returns them as a list"
         ) from error
     if agg.kind in _LISTS and pa.types.is_null(array.type):
         return array.cast(pa.list_(pa.null()))
@@ -125,7 +125,7 @@ def _of_type(array: pa.Array, kind: pa.DataType | None) -> pa.Array:
 
 
 def _time_type(plan: WindowPlan, clock: Clock | None) -> pa.DataType:
-    """The type of times of the kind of the window's; null while that is not known."""
+    """The type of the window's times; null while their kind is not known."""
     if clock is None:
         queries = (query for query in plan.queries if query is not None)
         lengths = (length for query in queries for length in query.lengths)
@@ -141,7 +141,7 @@ def _time_type(plan: WindowPlan, clock: Clock | None) -> pa.DataType:
 
 
 def _times(ticks: pa.Array, plan: WindowPlan, clock: Clock | None) -> pa.Array:
-    """Times of the kind of the window's."""
+    """Converts ticks to times of the window's kind."""
     kind = _time_type(plan, clock)
     if clock is not None and pa.types.is_date32(kind):
         ticks = ticks.cast(pa.int32())

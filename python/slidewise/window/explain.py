@@ -27,8 +27,8 @@ def why_lines(
     Args:
         plan: The plan of the window.
         dtypes: The types of its columns.
-        migrated: The call that made it migrate to fiba, if it has: its kind and two
-            times.
+        migrated: The call that made it migrate to fiba: its kind and two times; None
+            if it did not.
     """
     initial = plan.initial_algorithm(dtypes)
     if plan.algorithm != "auto":
@@ -64,14 +64,14 @@ def _rule_of(
 
 def _event(what: str, first: Any, second: Any) -> str:
     if what == "late":
-        return f"an entry at {first} came late, when the latest was at {second}"
+        return f"an entry at {first} arrived late, after one at {second}"
     if what == "inner":
-        return f"the entry at {first} was evicted, when the earliest was at {second}"
+        return f"the entry at {first} was evicted before the earliest, at {second}"
     lo = "the earliest" if first is None else first
     hi = "the latest" if second is None else second
-    return f"a query was about {lo} to {hi}, a part of the window"
+    return f"a query covered {lo} to {hi}, a part of the window"
 
 
 def wrapped(text: str) -> list[str]:
-    """A line of an explanation, within 80 characters."""
+    """Wraps a line of an explanation at 80 characters."""
     return textwrap.wrap(text, 80, subsequent_indent="  ")

@@ -25,8 +25,8 @@ InputColumn = tuple[int, str, tuple[tuple[int, str], ...], int]
 
 NOTHING, TIME = -1, -2
 _NONE = -1
-# Kinds whose results are computed numbers, never one of the values or their sum: their
-# values may be rounded to float64.
+# Kinds whose results are computed numbers, never a value or a sum of values: their
+# input may be rounded to float64.
 _ROUNDING = (
     *("count", "mean", "median", "geometric_mean", "approx_quantile", "any", "all"),
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
@@ -107,7 +107,7 @@ class InputColumns:
                 return
             others = ", ".join((*_EQUALITY, *OBJECT_KINDS))
             raise SpecError(
-                f"{agg!r} computes with numbers: over objects there are count, "
+                f"{agg!r} computes with numbers: objects can be aggregated by count, "
                 f"collect, concat, collect_distinct, {others}"
             )
         self._numbers.update(columns_read(agg, self._names))

@@ -1,7 +1,7 @@
 """Plans of windows: arguments checked, algorithm chosen, input columns assigned.
 
 A plan maps the aggregations to *input columns* (see `inputs`), which the core keeps.
-It also makes the clock of a window and the header of its snapshots, which
+A plan also makes the clock of a window and the header of its snapshots, which
 `snapshot_header` reads.
 """
 
@@ -38,7 +38,7 @@ from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
 
-# Bytes of a header, at most. It is parsed as a whole: this bounds the memory for that.
+# Bytes of a header, at most. The limit bounds the memory for parsing it as a whole.
 HEADER_LIMIT = 1 << 15
 
 TIES = ("combine", "keep")
@@ -57,7 +57,7 @@ class WindowPlan:
     Attributes:
         aggs: Names and aggregations; one without a name gives its bare result.
         algorithm: The value of `algorithm=`: a name, or "auto".
-        options: Parameters of the algorithm that the user gave, but `latency=`.
+        options: Parameters of the algorithm that the user gave, without `latency=`.
         prefer: The value of `prefer=`.
         begins: The initial algorithm without float columns, and with some. They are
             equal unless `algorithm="auto"`.
@@ -66,16 +66,16 @@ class WindowPlan:
         nan: "propagate", "skip" or "raise".
         last: The length that the window evicts down to by itself, or None.
         granularity: The multiple that times are rounded down to, or None.
-        columns: The names of the columns where values are mappings, or None.
+        columns: The names of the columns if values are mappings, or None.
         inputs: The input columns that the core keeps.
         requests: Kind, input column, compared input column and ddof of every
             aggregation.
-        functions: Those of the custom aggregations, each once; behind them those of
-            built-in aggregations over objects.
+        functions: Those of the custom aggregations, each once; then those of built-in
+            aggregations over objects.
         natives: The functions of the compiled aggregations, each once.
         ranges: The ranges of a shared window, or None for a window.
         latency: The value of `latency=`, or None.
-        asked_queries: The queries of a shared window that has some.
+        asked_queries: The queries of a shared window, or None.
         flags: The input columns that are not null in entries with each flag.
         objects: The columns that hold objects because their first value is one.
     """
@@ -102,7 +102,7 @@ class WindowPlan:
     flags: tuple[int, ...] = ()
 
     def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
-        """The algorithm that a window with columns of these types begins with."""
+        """The initial algorithm of a window with columns of these types."""
         return self.begins[has_floats(dtypes)]
 
     @property
@@ -128,7 +128,7 @@ class WindowPlan:
         return tuple(agg.kind in POSTPROCESS for _, agg in self.aggs)
 
     def finish(self, at: int, values: list[Any]) -> Any:
-        """The result of an aggregation, from the list of values that the core gives."""
+        """The result of an aggregation, made from the core's list of values."""
         return POSTPROCESS[self.aggs[at][1].kind](values)
 
     def lower_native(self, at: int, record: bytes) -> Any:
@@ -149,7 +149,7 @@ class WindowPlan:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is of a window with several ranges or queries."""
+        """Whether the window has several ranges or queries."""
         return self.ranges is not None or self.asked_queries is not None
 
     @property
@@ -178,13 +178,13 @@ class WindowPlan:
         """The same plan with one more query.
 
         Raises:
-            SpecError: If it is not a query, or one that does not suit the window.
+            SpecError: If it is not a query, or does not suit the window.
         """
         assert self.asked_queries is not None, "only windows with queries change them"
         return replace(self, asked_queries=self.asked_queries.plus(query))
 
     def query_ticks(self, query: Query, clock: Clock) -> QueryTicks:
-        """What the core knows of a query.
+        """The ticks of a query, for the core.
 
         Raises:
             SpecError: If its lengths do not suit times of that kind.
@@ -293,7 +293,7 @@ class WindowPlan:
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > HEADER_LIMIT:
             raise SnapshotError(
-                f"a window of {len(self.aggs)} aggregations is too much for a "
+                f"a window of {len(self.aggs)} aggregations is too large for a "
                 "snapshot: use several windows"
             )
         return text.encode()
@@ -330,8 +330,8 @@ def make_plan(
     """Checks the arguments of a window and makes its plan.
 
     The arguments are those of `slidewise.Window` and `slidewise.SharedWindow`;
-    `options` are their `**parameters`, `queries` what `read_queries` made, and
-    `objects` the columns that hold objects whatever `dtype` is.
+    `options` are their `**parameters`, `queries` the result of `read_queries`, and
+    `objects` the columns that hold objects for any `dtype`.
 
     Raises:
         SpecError: If one of them is wrong; the message names it and a remedy.
@@ -494,7 +494,7 @@ def _custom_functions(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
 def _columns(
     aggs: tuple[tuple[str | None, Aggregation], ...], flags: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """The columns that are read, or None where entries are single values."""
+    """The columns that are read, or None if entries are single values."""
     read = [name for _, agg in aggs for name in agg.columns]
     columns = tuple(dict.fromkeys([*read, *flags]))
     for _, agg in aggs:
@@ -560,7 +560,7 @@ def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
 
 
 def has_floats(dtypes: Sequence[str | None]) -> bool:
-    """Whether any of these columns holds float64, after int64 maybe."""
+    """Whether any of these columns holds float64, or int64 that may widen to it."""
     return any(dtype is not None and dtype.startswith("float64") for dtype in dtypes)
 
 
@@ -580,7 +580,7 @@ def checked_ties(ties: str | None, last: Length | None) -> str:
     """The value of `ties=`: by default "combine", but "keep" with `last=rows(n)`.
 
     Raises:
-        SpecError: If there is no such value, or it contradicts `last`.
+        SpecError: If it is not one of these values, or contradicts `last`.
     """
     by_rows = last is not None and last.kind == "rows"
     if ties is None:

@@ -1,4 +1,4 @@
-"""Queries with range and slide: what a `SharedWindow` is asked for, and its plan."""
+"""Queries with range and slide: the `queries=` of a `SharedWindow`, and its plan."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -32,11 +32,11 @@ __all__ = [
     "record_of",
 ]
 
-# What ends its windows, its range and its slide in ticks, and the number of its flag.
+# Of a query: its kind, its range and slide in ticks, and the number of its flag.
 QueryTicks = tuple[str, int, int, int]
 # Offset, lateness, whether empty windows are answered, and each query: in ticks.
 Schedule = tuple[int, int | None, bool, tuple[QueryTicks | None, ...]]
-# The flags of an entry are a set in one word.
+# The flags of an entry are the bits of one word.
 _MAX_FLAGS = 64
 # Nanoseconds that leave room within int64.
 _MAX_SHIFT = 2**62
@@ -48,12 +48,12 @@ class Queries:
 
     Attributes:
         each: By index; None where one was dropped.
-        made: How many there were when the window was made.
-        late: How late entries may be; None if they come in order.
+        made: The number of queries that the window was made with.
+        late: How late entries may be; None if they must be in order.
         offset: An end of every query of time; None for the epoch.
         empty: Whether windows without entries are answered.
         flags: The columns whose flags end or begin windows.
-        shift: How much later the ends are, in nanoseconds, so that weeks end on
+        shift: By how much the ends are moved, in nanoseconds, so that weeks end on
             Mondays.
     """
 
@@ -83,14 +83,14 @@ class Queries:
 
     @property
     def live(self) -> Iterator[Query]:
-        """Those that were not dropped."""
+        """The queries that were not dropped."""
         return (query for query in self.each if query is not None)
 
     def plus(self, query: object) -> "Queries":
-        """The same with one more.
+        """Returns the queries with one more.
 
         Raises:
-            SpecError: If it is not a query, or one that does not suit the window.
+            SpecError: If it is not a query, or does not suit the window.
         """
         checked = _checked(query)
         if checked.flag is not None and checked.flag not in self.flags:
@@ -144,7 +144,7 @@ def _checked(query: object) -> Query:
 
 
 def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTicks:
-    """What the core knows of a query.
+    """The kind, range, slide and flag of a query in ticks, for the core.
 
     Args:
         query: The query.
@@ -223,7 +223,7 @@ def read_queries(
 
 
 def _shared_shift(each: Iterable[Query]) -> int:
-    """How much later than the epoch is an end of every query of time.
+    """The distance from the epoch to a time at which windows of every query end.
 
     Raises:
         SpecError: If there is no such time: some end on Mondays, others cannot.
@@ -246,7 +246,7 @@ def _shared_shift(each: Iterable[Query]) -> int:
 
 
 def _grids(queries: Iterable[Query]) -> Iterator[tuple[int, int]]:
-    """The slides of queries of time, and how much later than the epoch they begin."""
+    """The slides of queries of time, and the distance of their starts to the epoch."""
     for query in queries:
         slide = query.slide
         if slide is not None and slide.kind == "time":
@@ -298,7 +298,7 @@ def _record(length: Length) -> list[object]:
 
 
 def from_record(record: object) -> Queries | None:
-    """Reads what `record_of` made.
+    """Reads the record that `record_of` made.
 
     Raises:
         SnapshotError: If it is not such a record.
@@ -370,7 +370,7 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
     Args:
         queries: The queries.
         algorithm: The name of the final aggregator.
-        slices: How many slices there are.
+        slices: The number of slices.
     """
     lines: list[str] = []
     for query in queries.live:
@@ -383,7 +383,7 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
             lines.append(f"{query!r}: from the last entry whose flag is true")
     for name, axis, kind in _axes(queries):
         composite, _, counts = axis
-        # Cutty's edges are always the fewest; others may have the same.
+        # Cutty's edges are always the fewest; other techniques may have the same ones.
         fewest = dict(counts)["Cutty"]
         others = [f"{one} {_count(n)}" for one, n in counts if one != "Cutty"]
         edges = "1 edge" if fewest == 1 else f"{_count(fewest)} edges"
@@ -399,11 +399,11 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
         one = len(numbers) == 1
         named = f"query {numbers[0]}" if one else f"queries {', '.join(numbers)}"
         lines.append(
-            f"{named}, added later, {'sees' if one else 'see'} what the window still "
-            "held: the longest range so far"
+            f"{named}, added later, {'sees' if one else 'see'} the entries that the "
+            "window still held: the longest range so far"
         )
     if queries.late is not None:
-        lines.append(f"entries may be late by {queries.late.label}, and wait as long")
+        lines.append(f"entries may be late by {queries.late.label}, and wait that long")
     if queries.empty:
         lines.append("windows without entries are answered")
     return lines

@@ -24,7 +24,7 @@ _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 
 
 def write_form(value: Any) -> str | None:
-    """A value as text; None if its type has no such form.
+    """Writes a value as text; returns None if its type has no such form.
 
     Raises:
         SnapshotError: If the zone of a datetime has no name.
@@ -46,10 +46,10 @@ def write_form(value: Any) -> str | None:
 
 
 def read_form(text: str) -> Any:
-    """The value that `write_form` wrote.
+    """Reads the value that `write_form` wrote.
 
     Raises:
-        SnapshotError: If it is something else.
+        SnapshotError: If the text is not in that format.
 
     Example:
         >>> read_form("n1.50")
@@ -71,7 +71,7 @@ def read_form(text: str) -> Any:
 
 
 def zone_record(zone: tzinfo) -> list[object]:
-    """A time zone as JSON.
+    """Returns a time zone as a record for JSON.
 
     Raises:
         SnapshotError: If it has no name.
@@ -92,7 +92,7 @@ def zone_record(zone: tzinfo) -> list[object]:
 
 
 def zone_of_record(record: object) -> tzinfo:
-    """The zone that `zone_record` wrote.
+    """Reads the zone that `zone_record` wrote.
 
     Raises:
         SnapshotError: If it is not such a record, or the zone is unknown here.
@@ -109,7 +109,7 @@ def zone_of_record(record: object) -> tzinfo:
 
 
 def _write_time(value: date) -> str:
-    """A date or datetime as text, zone and fold included.
+    """Writes a date or datetime as text, with zone and fold.
 
     Raises:
         SnapshotError: If its zone has no name.
@@ -127,10 +127,10 @@ def _write_time(value: date) -> str:
 
 
 def _read_time(text: str) -> date:
-    """The value that `_write_time` wrote.
+    """Reads the value that `_write_time` wrote.
 
     Raises:
-        SnapshotError: If it is something else.
+        SnapshotError: If the text is not in that format.
 
     Example:
         >>> _read_time('["2024-02-29T12:30:00",0,null]')

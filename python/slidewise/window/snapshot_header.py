@@ -1,4 +1,4 @@
-"""Headers of snapshots: JSON from untrusted bytes to the plan of a window."""
+"""Headers of snapshots: reads JSON from untrusted bytes as the plan of a window."""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ __all__ = ["read_header"]
 def read_header(
     header: bytes, custom: Sequence[CustomAggregation | NativeAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
-    """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
+    """Reads a header of `WindowPlan.header`: plan, types, clock, whether it migrated.
 
     A header never names code to run. It must be canonical: writing the plan again gives
     the same bytes.
@@ -124,7 +124,7 @@ def _read_objects(record: object) -> tuple[int, ...]:
 
 
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
-    """The initial algorithms in the snapshot, not those this version would choose."""
+    """The initial algorithms of the snapshot; this version may choose others."""
     match record:
         case None if plan.algorithm != "auto":
             return plan.begins
@@ -151,12 +151,12 @@ def _read_agg(
 
 
 def _defined(reference: object) -> CustomAggregation | NativeAggregation:
-    """A defined custom aggregation by name; never imported: bytes must not run code."""
+    """Finds a defined custom aggregation by name; imports nothing, so runs no code."""
     name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):
         raise SnapshotError(
-            "the snapshot is of a custom aggregation without a name: only a pickle of "
-            "the window holds its functions; give it name='module:name'"
+            "the snapshot is of a custom aggregation without a name: give it "
+            "name='module:name', or pickle the window, which keeps its functions"
         )
     found = find_custom(name) if form is None else find_native(name)
     if found is None:

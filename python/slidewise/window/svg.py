@@ -18,7 +18,7 @@ __all__ = ["draw"]
 
 
 class Drawable(Protocol):
-    """What `draw` reads of a window."""
+    """The part of a window that `draw` reads."""
 
     @property
     def algorithm(self) -> str:
@@ -42,7 +42,7 @@ _KINDS = {
 }
 # A tree with more leaves is drawn along its spines only.
 _MAX_LEAVES = 24
-# Of more children, entries or columns of a list only so many at each end are drawn.
+# The number of children, entries or columns drawn at each end of a longer list.
 _ENDS = 2
 _LIST_ENDS = 6
 _MAX_TEXT = 46
@@ -158,7 +158,7 @@ def _text_of(answer: Any) -> str:
 
 
 def _time_labels(times: Iterable[Any]) -> tuple[dict[Any, str], str]:
-    """A label per time, and the day, if it is common to all and left out of them."""
+    """A label per time; and the day if all have the same, which labels then omit."""
     labels = {time: str(time).replace("T", " ") for time in times}
     days = {label.partition(" ")[0] for label in labels.values()}
     if len(days) != 1 or not all(" " in label for label in labels.values()):
@@ -168,12 +168,12 @@ def _time_labels(times: Iterable[Any]) -> tuple[dict[Any, str], str]:
 
 
 def _without_tree(window: Drawable) -> str:
-    """How a window without a tree answers."""
+    """Describes how a window without a tree answers."""
     name = window.algorithm
     if name == "recalculate":
         return "recalculate keeps entries only: every query folds all of them"
     if name == "fiba":
-        return "no partial results: the entries lie in a tree by time, values beside it"
+        return "no partials: a tree holds the entries by time, an index their values"
     query = card_of(name).query.partition(";")[0]
     return f"{name} keeps partial results that are not drawn; a query takes {query}"
 
@@ -218,7 +218,7 @@ def _document(roots: list[_Node], head: str, subtitle: str, kinds: list[str]) ->
 
 
 def _place(roots: list[_Node], step: float) -> int:
-    """Places nodes without children side by side, and returns how many."""
+    """Places nodes without children side by side, and returns their number."""
     slots = 0
 
     def place(node: _Node) -> None:

@@ -1,4 +1,4 @@
-"""`Window`: insert, evict and query entries in any order of time."""
+"""`Window`: inserts, evicts and queries entries in any order of time."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -29,13 +29,13 @@ class Window(_core.Window):
     """A window of entries (time, value), and aggregates over them.
 
     Entries may arrive in any order and be evicted at either end or anywhere between.
-    The result is always the aggregate of the present entries, folded in order of time.
-    Evicted entries leave no trace in it.
+    The result is always the aggregate of the present entries, combined in order of
+    time. It does not depend on evicted entries.
 
     - `insert` and `insert_many` add entries.
     - `evict` and `evict_until` remove entries; `last=` does so after every insert.
-    - `query` gives the result over all entries, or over a range of times.
-    - `len`, `oldest`, `youngest` and `items` give the entries.
+    - `query` returns the result over all entries, or over a range of times.
+    - `len`, `oldest`, `youngest` and `items` return the entries.
     - `copy`, `to_bytes`, `from_bytes` and pickle copy the window.
     - `explain`, `check`, `nbytes` and `to_svg` show its internals.
 
@@ -44,18 +44,18 @@ class Window(_core.Window):
             a dict. If aggregations name columns, values are mappings.
         algorithm: "auto", or the name of an algorithm: see `slidewise.algorithms`.
             "auto" accepts entries in any order. It begins with an algorithm that suits
-            the aggregations and `prefer`. If that one accepts entries in order only,
-            the first call out of order moves all entries to fiba, in O(n), for good;
-            `explain` says so. Chosen by name, such an algorithm raises
-            `OutOfOrderError` for late entries.
+            the aggregations and `prefer`. If that algorithm accepts entries in order
+            only, the first call out of order moves all entries to fiba, once, in O(n);
+            `explain` reports it. An algorithm for entries in order that is chosen by
+            name raises `OutOfOrderError` for late entries.
         ties: An insert at the time of an entry: "combine" combines both values into
             one entry, "keep" keeps both entries, in order of arrival. Default
             "combine", but "keep" with `last=rows(n)`.
         dtype: "int64", "float64" or "object". By default the first value of a column
             decides: an int, a float, or any other object. A column of ints widens to
-            float64 when a float comes, if every int that came so far is exact in
-            float64, and `repr` says so; with `dtype="int64"` floats are refused. What
-            functions of your own have made of ints stays. Over objects `min`, `max`,
+            float64 when a float arrives, if every int so far is exact in float64, and
+            `repr` reports it; `dtype="int64"` refuses floats. Partials that custom
+            functions made of ints stay as they are. Over objects `min`, `max`,
             `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and
             similar ones take text, dates, timedeltas, decimals (exactly) and any other
             values that compare and add.
@@ -68,15 +68,15 @@ class Window(_core.Window):
         prefer: A hint for "auto": "throughput" if a rare slow call does not matter,
             "latency" if every call must be fast.
         **parameters: Parameters of the algorithm, as its card names them; `latency=`
-            is given as `last=` is.
+            has the types of `last=`.
 
     Raises:
         SpecError: If an argument is wrong, or the aggregations lack a law that the
             algorithm needs.
 
     A call that raises leaves the window unchanged. Threads may share a window: calls
-    wait for one another. `WindowBusyError` means that code which a call runs itself (an
-    iterable, an `__index__`) uses the same window.
+    wait for one another. `WindowBusyError` means that code within a call (an iterable,
+    an `__index__`) uses the same window.
 
     A window of numbers takes about 17 bytes per entry, one of missing values about 50.
     Until the first value of a column decides its type, each row takes 8 bytes more, and
@@ -123,7 +123,7 @@ class Window(_core.Window):
         prefer: Literal["throughput", "latency"] | None = None,
         **parameters: WindowLike,
     ) -> Self:
-        """Checks the arguments, which the class documents."""
+        """Checks the arguments; the class documents them."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
         has_custom = _has_custom(aggs)
@@ -134,7 +134,7 @@ class Window(_core.Window):
                 spec = _spec(aggs, *options)
             else:
                 spec = _cached_spec_of(key, several, *options)
-        except TypeError:  # an argument is not hashable: its message comes from here
+        except TypeError:  # an argument is not hashable: this call refuses it
             spec = _spec(aggs, *options)
         return super().__new__(cls, spec)
 
@@ -143,15 +143,15 @@ class Window(_core.Window):
         """Restores a window from a snapshot.
 
         Args:
-            blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
+            blob: bytes from `to_bytes`, or any object with a buffer of them.
 
         Returns:
             A window whose further results equal those of the original, bit for bit.
 
         Raises:
-            SnapshotError: If the bytes are no snapshot, damaged, or of another version.
-                They are not trusted: they run no code, and sizes in them are checked
-                before memory is allocated.
+            SnapshotError: If the bytes are not a snapshot, damaged, or of another
+                version. The bytes may be untrusted: no code in them runs, and their
+                sizes are checked before memory is allocated.
 
         Cost: O(n).
 
@@ -170,7 +170,7 @@ class Window(_core.Window):
         return cls._restore(as_bytes(blob), read_spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the bytes that `to_bytes` gives.
+        """Pickles as the bytes of `to_bytes`.
 
         Custom aggregations are pickled with them, by reference where possible.
         """
@@ -227,7 +227,7 @@ class Window(_core.Window):
     def dtype(self) -> str | dict[str, str | None] | None:
         """The type of the values, or a dict of the types of columns by name.
 
-        None until a value decides it, and where values are only counted.
+        None until a value decides it, and if values are only counted.
 
         Example:
             >>> import slidewise as sw
@@ -283,7 +283,7 @@ class Window(_core.Window):
         return "\n".join(lines)
 
     def to_svg(self) -> str:
-        """Draws the tree as the papers do: spines, fingers, and aggregates by kind.
+        """Draws the tree as in the papers: spines, fingers, and aggregates by kind.
 
         Large trees are summarised.
 
@@ -329,7 +329,7 @@ class Window(_core.Window):
         return f"{head}: {entries} {span}{result_in_words(self, plan, length)}>"
 
 
-# Specs in the cache. They are small and refer to no object of the user's, and programs
+# Specs in the cache. They are small and refer to no object of the user, and programs
 # make many windows of few kinds. Types are part of the key: 1 is a length, True is not.
 _CACHED_SPECS = 256
 
@@ -438,7 +438,7 @@ def as_bytes(blob: Any) -> bytes:
 
 
 def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
-    """The result as text; empty if it costs O(n), or would run custom functions."""
+    """The result as text; empty if it costs O(n), or would call custom functions."""
     collects = any(kind == "collect" for kind, *_ in plan.requests)
     if plan.functions or plan.natives:
         return ""
@@ -448,13 +448,13 @@ def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
         answer = repr(window.query())
     except ResultOverflowError:
         return "; answer beyond int64"
-    except SpecError:  # values that do not compare with one another
+    except SpecError:  # values that cannot be compared
         return "; no answer"
     return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
 
 
 def widened_in_words(plan: WindowPlan, columns: Sequence[int]) -> list[str]:
-    """Says which columns of integers became float64, when a float came."""
+    """Lists the columns of integers that widened to float64."""
     if plan.columns is None:
         return ["widened to float64"] * len(columns)
     return [f"{plan.columns[column]!r} widened to float64" for column in columns]
