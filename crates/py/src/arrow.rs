@@ -55,7 +55,7 @@ pub(crate) fn import_codes(object: &Bound<'_, PyAny>) -> PyResult<UInt32Array> {
     }
 }
 
-/// The rows where booleans are true.
+/// The rows in which booleans are true.
 pub(crate) fn import_flags(object: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer> {
     let data = import(object)?;
     if *data.data_type() != DataType::Boolean {

@@ -1,4 +1,4 @@
-//! Reading the arguments of `insert_many`.
+//! Reads the arguments of `insert_many`.
 
 use std::sync::Arc;
 

@@ -11,8 +11,8 @@ use slidewise_core::window::costs::{Costs, TABLE};
 
 use crate::errors::internal_error;
 
-/// Name, in order only, law, whether it answers for parts and for many ranges at once,
-/// and parameters: name, default, allowed values.
+/// Name, whether it is for entries in order only, law, whether it answers queries of parts and
+/// of several ranges, and parameters: name, default, allowed values.
 type Row = (
     &'static str,
     bool,

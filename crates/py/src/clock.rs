@@ -1,4 +1,4 @@
-//! Times of one window: int64 ticks inside, the kind of the first time outside.
+//! Times of a window: int64 ticks in the core, and the kind of its first time in Python.
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +26,11 @@ pub(crate) struct Clock {
     pub(crate) latency: Option<i64>,
     /// How far the ranges of a shared window reach; none for other windows.
     pub(crate) reaches: Vec<Reach>,
-    /// The queries of a window that has some.
+    /// The queries of a window with queries.
     pub(crate) schedule: Option<Schedule>,
     /// Times are rounded down to multiples of this; 1 leaves them as they are.
     pub(crate) granularity: i64,
-    /// Times that surely can be given back in the kind they came in.
+    /// Ticks that surely can be converted back to the kind of the times.
     certain: RangeInclusive<i64>,
 }
 
@@ -69,7 +69,7 @@ impl Clock {
     /// The ticks of a time as they are, without rounding.
     pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
         if self.int && !time.is_instance_of::<PyBool>() {
-            // Runs __index__. What is not an int gets its message below.
+            // Runs __index__. Other values get their message below.
             match time.extract::<i64>() {
                 Ok(ticks) => return Ok(ticks),
                 Err(error) if is_refusal(time.py(), &error) => {}
@@ -83,7 +83,7 @@ impl Clock {
             .extract()
     }
 
-    /// The time an entry with this time is kept at, which can be given back.
+    /// The time at which an entry with this time is kept; it can be converted back.
     pub(crate) fn kept(&self, py: Python<'_>, ticks: i64) -> PyResult<i64> {
         let kept = self.rounded(ticks)?;
         if !self.certain.contains(&kept) {
@@ -111,7 +111,7 @@ impl Clock {
             })
     }
 
-    /// A time in the kind it came in.
+    /// A time of the window's kind.
     pub(crate) fn restore<'py>(&self, py: Python<'py>, ticks: i64) -> PyResult<Bound<'py, PyAny>> {
         if self.int {
             return Ok(ticks.into_pyobject(py)?.into_any());

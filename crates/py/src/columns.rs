@@ -23,7 +23,7 @@ use crate::spec::Spec;
 use crate::udaf::UdafCalls;
 use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
 
-/// Per input column, the rows that count; `None`: all.
+/// Per input column, the rows that count; `None` for all rows.
 type Masks = Vec<Option<Vec<bool>>>;
 
 /// Reads the values of a bulk insert, one per input column.
@@ -176,7 +176,7 @@ impl<'py> BulkReader<'_, 'py> {
         refuse_lengths(self.ticks.len(), length, name)
     }
 
-    /// An array's values as numbers, or `None` where they come one by one.
+    /// An array's values as numbers, or `None` if they are read one by one.
     fn array(
         &self,
         values: &Bound<'py, PyAny>,
@@ -415,7 +415,7 @@ fn role_name(role: Role) -> &'static str {
 pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
     let py = values.py();
     if is_buffer(values)? {
-        // What has no such buffer (dates, other byte orders) is left to pyarrow.
+        // pyarrow converts arrays without such a buffer (dates, other byte orders).
         let Ok(buffer) = PyUntypedBuffer::get(values) else {
             return Ok(None);
         };
@@ -461,7 +461,7 @@ fn bools(array: &Bound<'_, PyAny>) -> PyResult<Option<Int64Array>> {
     Ok(Some(Int64Array::new(ints, flags.nulls().cloned())))
 }
 
-/// Up to so many numbers, copying takes less time than borrowing through pyarrow.
+/// The most numbers for which copying takes less time than borrowing through pyarrow.
 const COPIED: usize = 1 << 12;
 
 /// Whether the buffer holds all of the values; a masked array's does not.

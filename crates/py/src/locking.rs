@@ -1,14 +1,14 @@
-//! How a window is locked, and what its methods share.
+//! The lock of a window, and the functions that its methods share.
 //!
-//! Two rules keep callbacks and threads harmless:
+//! Two rules make callbacks and threads safe:
 //!
 //! 1. No Python code runs while the lock is held: values are converted before and
 //!    answers after, and evicted objects are released after. So a thread never waits for
 //!    itself, and a thread that waits releases the GIL.
-//! 2. A call that runs a user's code on the way (an iterable, an `__index__`) marks the
-//!    window as entered by its thread. Coming back into the same window from there
-//!    raises `WindowBusyError`; other threads may use it, and what the call then does
-//!    happens at once at its end.
+//! 2. A call that runs a user's code (an iterable, an `__index__`) marks the window as
+//!    entered by its thread. A call of the same window from that code raises
+//!    `WindowBusyError`; other threads may use the window, and the call changes it in one
+//!    step at its end.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ use crate::scalars::small_int;
 use crate::spec::Spec;
 use crate::state::{Parts, State};
 
-/// The inside of `slidewise._core.Window`.
+/// The contents of `slidewise._core.Window`.
 pub(crate) struct Access {
     specs: SpecChain,
     /// The objects, if an input column may hold some.
@@ -37,7 +37,7 @@ pub(crate) struct Access {
     fast_path: AtomicU8,
     /// Which answers are values of columns of bools.
     bool_answers: Box<[AtomicBool]>,
-    /// How many calls are running a user's code, in whatever thread.
+    /// The number of calls that run a user's code, in all threads.
     entered: AtomicUsize,
 }
 
@@ -100,7 +100,7 @@ impl Access {
         self.current_spec().spec.get()
     }
 
-    /// The plan with the queries that there are now.
+    /// The plan with the present queries.
     pub(crate) fn current_plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let plan = self.spec().plan.bind(py).clone();
         if self.spec().queries.is_none() {
@@ -141,7 +141,7 @@ impl Access {
         self.fast_path.load(Ordering::Relaxed)
     }
 
-    /// Goes over to another spec, under the lock.
+    /// Switches to another spec, under the lock.
     pub(crate) fn set_wider(&self, _locked: &mut State, spec: Py<Spec>) {
         let link = SpecChain {
             spec,
@@ -212,7 +212,7 @@ impl Access {
         Ok(())
     }
 
-    /// To be held while a user's code may run.
+    /// A guard to be held while a user's code may run.
     pub(crate) fn enter(&self) -> PyResult<Entered<'_>> {
         self.refuse_reentry()?;
         self.entered.fetch_add(1, Ordering::Relaxed);
@@ -318,7 +318,7 @@ impl Access {
         Ok(Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))))
     }
 
-    /// A time in the kind it came in.
+    /// A time of the window's kind.
     pub(crate) fn restore<'py>(&self, py: Python<'py>, ticks: i64) -> PyResult<Bound<'py, PyAny>> {
         match self.clock() {
             Some(clock) => clock.restore(py, ticks),
@@ -326,7 +326,7 @@ impl Access {
         }
     }
 
-    /// Keeps a clock that the first entry brought, unless another thread was faster.
+    /// Keeps the clock of the first entry, unless another thread has set one.
     pub(crate) fn keep_clock(&self, state: &mut State, clock: Option<Arc<Clock>>) -> PyResult<()> {
         let Some(clock) = clock else { return Ok(()) };
         match self.clock.get() {

@@ -1,8 +1,8 @@
 //! Python objects of a window: the core holds tokens, a [`Store`] holds the objects.
 //!
 //! A token is cloned and dropped without Python, so the core may do that with the window
-//! locked and without the GIL. An object is released when its last token is gone, and
-//! not before [`Store::sweep`] is called with no lock held: its finalizer may call back.
+//! locked and without the GIL. An object is released after its last token was dropped, when
+//! [`Store::sweep`] is called with no lock held, as its finalizer may call back.
 //! The garbage collector sees each object once per window, in the store.
 
 use std::cell::RefCell;
@@ -156,7 +156,7 @@ impl Store {
         let slot = object.0.slot;
         let token = Arc::downgrade(&object.0);
         lock(&self.slots).keys.insert(slot, token);
-        // Another thread may have been faster.
+        // Another thread may have added it meanwhile.
         let first: u32 = index.call_method1("setdefault", (value, slot))?.extract()?;
         if first != slot {
             if let Some(object) = self.key(first) {
@@ -326,7 +326,7 @@ impl Store {
         if let Some(index) = self.index.get() {
             visit.call(index)?;
         }
-        // Held by this very thread if at all: then what it holds counts as reachable.
+        // If it is held, then by this thread: its contents then count as reachable.
         if let Ok(slots) = self.slots.try_lock() {
             for object in slots.objects.iter().flatten() {
                 visit.call(object)?;

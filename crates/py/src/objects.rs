@@ -1,8 +1,8 @@
 //! Collected objects as bytes: a small set of plain types, nested to a limit.
 //!
-//! Reading goes twice over the bytes. [`skim`] checks all of them and allocates nothing
-//! that grows with what they claim; only then does [`Table::build`] make objects. There
-//! is no pickle in it, and nothing in the bytes names code.
+//! Bytes are read in two passes. [`skim`] checks all of them, and its allocations do not
+//! depend on the lengths in them; then [`Table::build`] makes the objects. The bytes contain
+//! no pickle and name no code.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -22,7 +22,7 @@ mod tag {
     pub(super) const FALSE: u8 = 2;
     pub(super) const TRUE: u8 = 3;
     pub(super) const INT: u8 = 4;
-    /// Little endian, two's complement, for what 64 bits cannot hold.
+    /// Little endian, two's complement, for integers beyond 64 bits.
     pub(super) const BIG: u8 = 5;
     pub(super) const FLOAT: u8 = 6;
     pub(super) const STR: u8 = 7;
@@ -36,7 +36,7 @@ mod tag {
     pub(super) const PARTIAL: u8 = 13;
     /// A partial as bytes of its aggregation's codec. Only as a whole slot.
     pub(super) const CODED: u8 = 14;
-    /// A key, that is a value that equal ones share. Only as a whole slot.
+    /// A key, which equal values share. Only as a whole slot.
     pub(super) const KEY: u8 = 15;
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Writes a partial through its aggregation's codec, or as the plain value that it is.
+/// Writes a partial by the codec of its aggregation, or else as a plain value.
 fn write_partial(
     partial: &Bound<'_, PyAny>,
     owner: u16,
@@ -102,7 +102,7 @@ fn write_partial(
     Ok(())
 }
 
-/// Writes a value of exactly one of the known types; a subclass would not come back.
+/// Writes a value of exactly one of the known types; a subclass could not be restored.
 fn write_value(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> PyResult<()> {
     if value.is_none() {
         tag::NONE.write(out);

@@ -46,7 +46,7 @@ impl Access {
         }
     }
 
-    /// Computes pending terms after an answer, and returns that: see [`Self::flush_all_terms`].
+    /// Computes pending terms after an answer, which it returns: see [`Self::flush_all_terms`].
     #[inline]
     pub(crate) fn flush_after<'py>(
         &self,

@@ -1,8 +1,8 @@
 //! The queries of a window: adding and dropping them, and the answers that fell due.
 //!
-//! Answers that fell due lie in the state until they are converted. Where one cannot be (a
-//! user's function raises, an integer does not fit), the call raises, that answer is given
-//! up, and the others come with the next call.
+//! The state keeps answers that fell due until they are converted. If the conversion of an
+//! answer fails (a user's function raises, an integer does not fit), the call raises and
+//! drops that answer; the next call returns the others.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) type Columns<'py> = (
 );
 
 impl Access {
-    /// Adds a query and gives its number.
+    /// Adds a query and returns its number.
     pub(crate) fn add_query(&self, py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<usize> {
         loop {
             self.flush_terms(py)?;
@@ -55,7 +55,7 @@ impl Access {
             let Some(planning) = state.window.planning() else {
                 return Err(internal_error("a window without queries"));
             };
-            // Unless another thread was faster.
+            // Another thread may have added one meanwhile.
             if planning.schedule().queries().len() + 1 != queries.len()
                 || self.clock().is_some() != known.is_some()
             {
@@ -70,7 +70,7 @@ impl Access {
         }
     }
 
-    /// Drops a query; false if there is none of that number.
+    /// Drops a query; false if no query has that number.
     pub(crate) fn drop_query(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
         loop {
             let plan = self.current_plan(py)?;
@@ -99,7 +99,7 @@ impl Access {
         }
     }
 
-    /// Says that no entries come up to a time.
+    /// Declares that no more entries up to a time will arrive.
     pub(crate) fn advance(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<()> {
         self.flush_terms(py)?;
         let entered = self.enter()?;
@@ -136,7 +136,7 @@ impl Access {
         Ok(due)
     }
 
-    /// Leaves answers for the next call, all but the one that failed.
+    /// Leaves all answers except the failed one for the next call.
     fn leave_due(&self, py: Python<'_>, mut due: Vec<Answers>, but: Option<usize>) -> PyResult<()> {
         if let Some(but) = but {
             due.remove(but);
@@ -244,8 +244,8 @@ impl Access {
         Bound::new(py, ArrowArray::new(data)).map(Some)
     }
 
-    /// The answers of an aggregation as an array of pyarrow; else the error, and which of
-    /// them has failed if it was one.
+    /// The answers of an aggregation as an array of pyarrow; else the error, and the index of the
+    /// answer that failed, if it was one.
     fn lowered_column<'py>(
         &self,
         py: Python<'py>,

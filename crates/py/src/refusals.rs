@@ -15,7 +15,7 @@ impl Access {
         self.refusal_before(py, refused, self.clock().map(|clock| &**clock))
     }
 
-    /// The same where the window may have no clock yet, and would have had this one.
+    /// The same for a window that may have no clock yet, with the clock of the refused entry.
     #[cold]
     pub(crate) fn refusal_before(
         &self,
@@ -38,20 +38,20 @@ impl Access {
         let name = self.spec().algorithm_name(py);
         let text = if self.spec().queries.is_some() {
             format!(
-                "an entry at {at} is too late: none before {end} is awaited any more, as \
-                 answers over what is before have been given; late= says how late entries \
-                 may be, and advance() ends the wait"
+                "an entry at {at} is too late: no more entries before {end} are awaited, as \
+                 the answers up to there were returned; late= sets how late entries may be, \
+                 and advance() ends the wait"
             )
         } else if self.spec().is_shared() {
             format!(
                 "an entry at {at} is late: the latest in the window is at {end}, and a \
-                 SharedWindow takes entries in order only; for late ones there is a Window \
-                 per range"
+                 SharedWindow takes entries in order only; for late ones use a Window per \
+                 range"
             )
         } else if self.spec().is_bounded() {
             format!(
-                "an entry at {at} is too late: '{name}' has closed what is before {end}, by \
-                 its latency=; algorithm='fiba' takes any order"
+                "an entry at {at} is too late: '{name}' takes none before {end}, by its \
+                 latency=; algorithm='fiba' takes any order"
             )
         } else {
             format!(
@@ -119,7 +119,7 @@ impl Access {
         )))
     }
 
-    /// Why an "auto" window went over to fiba, if it has: which refusal, and its times.
+    /// The refusal that made an "auto" window migrate to fiba, and its times; else `None`.
     pub(crate) fn migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
         let cause = self.lock(py)?.window.cause();
         let restored = |ticks| self.restore(py, ticks);
@@ -136,7 +136,7 @@ impl Access {
                 Some(("inner", restored(time)?, restored(oldest)?))
             }
             Some(Refused::Range { lo, hi }) => Some(("range", bound(lo)?, bound(hi)?)),
-            // Only windows of queries refuse so, and they go over to nothing.
+            // Only windows of queries refuse so, and these do not migrate.
             Some(Refused::Many { .. }) => None,
         })
     }

@@ -1,6 +1,6 @@
 //! Rows by number or group: small passes over int64 columns.
 //!
-//! Each is one call where Arrow has a sort, a hash table or a plan to run.
+//! Each replaces a sort, a hash table or a plan of Arrow.
 
 use arrow_array::{BooleanArray, Int64Array, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use crate::arrow::{ArrowArray, Numbers, import_codes};
 
-/// Of the numbers below each of `ends`, which ascend, and not below the one before: how many
-/// there are, and in the end how many are left. Then all numbers part by part, and where each
-/// of those given has come to; nothing for the latter if they are in this order.
+/// Divides numbers into parts at `ends`, which ascend: the count of each part, the last of
+/// those at or above all ends. Then all numbers part by part, and the new place of each given
+/// number; no places if the numbers are in this order.
 #[pyfunction]
 pub(crate) fn split_numbers(
     py: Python<'_>,
@@ -68,7 +68,7 @@ fn split(numbers: &[i64], ends: &[i64]) -> Split {
 /// Bits of a set per number in it, up to which the set is a bitmap.
 const BITS_PER_NUMBER: usize = 256;
 
-/// For each number whether it is one of some.
+/// For each number, whether a set contains it.
 #[pyfunction]
 pub(crate) fn are_among(
     py: Python<'_>,
@@ -153,8 +153,8 @@ fn ends_of(codes: &UInt32Array, times: &[i64]) -> Result<[Vec<i64>; 4], usize> {
     }
 }
 
-/// How many rows each group below `count` has, by the codes of rows; and the place of each row
-/// among those of its group.
+/// The number of rows of each group below `count`, by the codes of rows; and the place of each
+/// row in its group.
 #[pyfunction]
 pub(crate) fn places_in_groups(
     py: Python<'_>,

@@ -10,7 +10,7 @@ use crate::spec::Spec;
 use crate::untyped::TypeMismatch;
 
 impl Spec {
-    /// Only rows can be counted where no values are given.
+    /// Without values, only rows can be counted.
     pub(crate) fn refuse_no_values(&self, call: &str) -> PyResult<()> {
         if self.inputs.iter().all(|input| input.role == Role::Time) {
             return Ok(());

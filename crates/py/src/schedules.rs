@@ -1,4 +1,4 @@
-//! Queries as Python gives them, in ticks, and what they share.
+//! Queries from Python, in ticks, and their shared plan.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use slidewise_core::window::queries::data_driven::MAX_FLAGS;
 use slidewise_core::window::queries::plan::{Axis, Query, Technique, Unit};
 use slidewise_core::window::queries::schedule::{Schedule, Terms};
 
-/// What ends its windows, range, slide, and the number of its flag.
+/// The kind of its windows, range, slide, and the number of its flag.
 pub(crate) type QueryTuple = (String, i64, i64, u32);
 
 /// The schedule of a clock: offset, lateness, whether empty windows are answered, queries.
@@ -44,9 +44,9 @@ pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> Py
     Ok(Schedule::new(terms, queries.collect::<PyResult<_>>()?))
 }
 
-/// What queries share: for those of time and those of entries the composite slide, the
-/// technique, and the edges per composite slide by each technique. None of what is
-/// beyond int64, or too much to list.
+/// The shared plan of queries: for those of time and those of entries the composite slide, the
+/// technique, and the edges per composite slide by each technique. `None` for numbers beyond
+/// int64, and for edges too many to list.
 #[pyfunction]
 pub(crate) fn query_plan(queries: Vec<(bool, i64, i64)>, offset: i64) -> Vec<Option<AxisTuple>> {
     let read = |(counted, range, slide)| {

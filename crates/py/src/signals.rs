@@ -1,4 +1,4 @@
-//! Ctrl-C and other threads, in long loops that run no line of Python.
+//! Checks for Ctrl-C and runs other threads, in long loops without a line of Python.
 
 use std::time::{Duration, Instant};
 

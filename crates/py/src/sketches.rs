@@ -78,13 +78,13 @@ impl Bloom {
         self.might_contain(value)
     }
 
-    /// The number of its bits.
+    /// The number of bits.
     #[getter]
     fn bits(&self) -> usize {
         self.0.capacity()
     }
 
-    /// The rate of false positives, as full as the filter is now.
+    /// The rate of false positives with the present number of set bits.
     #[getter]
     fn error_rate(&self) -> f64 {
         (self.0.bits_used() as f64 / self.0.capacity() as f64).powi(self.0.num_hashes().into())

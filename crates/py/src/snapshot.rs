@@ -3,8 +3,8 @@
 //! ```text
 //! header: JSON written by slidewise.window.planner     payload: objects | log | window
 //! ```
-//! Objects are written once each, by slot; the log and the window name their slots. All
-//! of the payload is checked before an object is made of it.
+//! Each object is written once, by slot; the log and the window name the slots. The whole
+//! payload is checked before objects are made.
 
 use std::any::Any;
 use std::sync::Arc;

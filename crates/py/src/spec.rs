@@ -22,29 +22,29 @@ use crate::udaf::Udaf;
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
 pub(crate) struct Spec {
-    /// The Python object it was read from: it makes clocks and snapshot headers.
+    /// The Python object that it was read from, which makes clocks and snapshot headers.
     pub(crate) plan: Py<PyAny>,
-    /// The first algorithm: where all numbers are ints, and where some are floats.
+    /// The initial algorithm: if all numbers are ints, and if some are floats.
     begins: [Algorithm; 2],
-    /// Whether it goes over to fiba when that refuses something.
+    /// Whether the window migrates to fiba when that algorithm refuses a call.
     pub(crate) auto: bool,
     pub(crate) ties: Ties,
     pub(crate) nan: Nan,
     pub(crate) aggs: Vec<AggSpec>,
     /// Which answers are times.
     pub(crate) timed: Vec<bool>,
-    /// Which answers are lists that the plan makes something of.
+    /// The answers that are lists, which the plan postprocesses.
     pub(crate) finished: Vec<bool>,
-    /// Keys of the answers; `None` where there is one, given bare.
+    /// Keys of the answers; `None` for a single bare answer.
     pub(crate) names: Option<Vec<Py<PyString>>>,
-    /// Keys of the values; `None` where an entry is one bare value.
+    /// Keys of the values; `None` if an entry is a single bare value.
     pub(crate) columns: Option<Vec<Py<PyString>>>,
     pub(crate) inputs: Vec<InputColumn>,
-    /// How many different ranges a shared window answers for; 0 for other windows.
+    /// The number of different ranges of a shared window; 0 for other windows.
     pub(crate) ranges: usize,
     /// For each range of the caller, its index among the different ones.
     pub(crate) places: Vec<usize>,
-    /// How many queries a window is made with; `None` for windows without queries.
+    /// The number of queries that a window is made with; `None` for windows without queries.
     pub(crate) queries: Option<usize>,
     /// The inputs that are not null in entries with each flag.
     pub(crate) flags: Vec<usize>,
@@ -52,7 +52,7 @@ pub(crate) struct Spec {
     pub(crate) rows: Option<usize>,
     /// The user-defined aggregations.
     pub(crate) udafs: Vec<Udaf>,
-    /// The clock of those windows whose times are ints.
+    /// The clock of windows whose times are ints.
     pub(crate) int_clock: OnceLock<Arc<Clock>>,
 }
 
@@ -183,8 +183,8 @@ impl Spec {
         self.aggs.iter().any(record)
     }
 
-    /// The numbers of one column are of one type, whatever conditions they are under;
-    /// those that a native aggregation wants in its own type aside.
+    /// All inputs of a column have one type, under any conditions, except for inputs of a
+    /// native aggregation with a type of its own.
     ///
     /// # Errors
     /// The input of a column that would have to widen and cannot.
@@ -208,8 +208,8 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the answer of an aggregation is a value of a column, or a list of such, or
-    /// made of the bits of such.
+    /// Whether the answer of an aggregation is a value of a column, a list of values, or made
+    /// of the bits of values.
     pub(crate) fn answers_value(agg: &AggSpec) -> bool {
         match agg.kind {
             Kind::Min | Kind::Max | Kind::First | Kind::Last | Kind::Mode => true,
@@ -242,9 +242,8 @@ impl Spec {
 }
 
 const TIES: [(&str, Ties); 2] = [("combine", Ties::Combine), ("keep", Ties::Keep)];
-/// The algorithms with their parameters. Their laws were checked by `slidewise.window.planner`,
-/// which says what to do about them; here they are checked again, because the core counts
-/// on them.
+/// The algorithms with their parameters. `slidewise.window.planner` has checked their laws, with
+/// messages for users; they are checked again here, because the core relies on them.
 fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
     let names: [String; 2] = plan.getattr("begins")?.extract()?;
     let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;

@@ -33,7 +33,7 @@ pub(crate) type Types = Vec<Option<Type>>;
 pub(crate) struct State {
     pub(crate) window: Box<dyn AnyWindow<Object>>,
     pub(crate) dtypes: Types,
-    /// The rows, while the type of a column is open: nothing but nulls has come for it.
+    /// The rows, while the type of a column is open because it has had only nulls.
     log: Option<Log>,
     answers: Vec<Answer<Object>>,
     /// The latency bound in ticks, once there is a clock.
@@ -114,7 +114,7 @@ impl State {
         Some((planning.schedule().clone(), planning.is_started()))
     }
 
-    /// Goes on with the queries of the window before, over the entries that are there.
+    /// Takes over the queries of the previous window, over the present entries.
     fn resume(&mut self, schedule: Option<(Schedule, bool)>) {
         match (self.window.planning(), schedule) {
             (Some(planning), Some((schedule, true))) => planning.start(schedule),
@@ -125,12 +125,12 @@ impl State {
 
     /// Fixes types that were open; those already fixed stay as they are.
     ///
-    /// A column of nulls answers alike whatever its type, so the window runs as if open
-    /// columns were int64, and is filled anew if that turns out wrong. So it is when a
-    /// column of integers widens.
+    /// Answers over a column of nulls do not depend on its type, so the window runs as if open
+    /// columns were int64, and is filled again if the type differs, and also when a column
+    /// of integers widens.
     ///
     /// # Errors
-    /// Why the integers cannot become floats; nothing has changed.
+    /// The reason why the integers cannot become floats; nothing has changed.
     pub(crate) fn decide(&mut self, spec: &Spec, dtypes: Types) -> std::result::Result<(), String> {
         if dtypes == self.dtypes {
             return Ok(());
@@ -151,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    /// Goes on with a window over other types: `widened` columns become those of floats.
+    /// Switches to a window over other types: `widened` columns become those of floats.
     fn refill(
         &mut self,
         spec: &Spec,
@@ -207,8 +207,8 @@ impl State {
         Some(types.collect())
     }
 
-    /// Goes over to a wider spec, which [`State::widened`] allows. Columns that hold
-    /// objects from now on have had nothing but nulls.
+    /// Switches to a wider spec, which [`State::widened`] allows. Columns that hold objects
+    /// from now on have had only nulls.
     pub(crate) fn widen(&mut self, old: &Spec, new: &Spec) {
         let kept = old.places_of(new);
         let types = self.widened(old, new).expect("asked before");
@@ -237,7 +237,7 @@ impl State {
         self.resume(schedule);
     }
 
-    /// Tells the queries which of the rows that come next have flags.
+    /// Passes the flags of the next rows to the queries.
     #[cold]
     fn announce(&mut self, times: &[i64], is_flagged: impl Fn(usize, usize) -> bool) {
         let flags = |row: usize| {
@@ -402,8 +402,8 @@ impl State {
         }
     }
 
-    /// One answer per aggregation, over all entries or those with `lo <= time <= hi`; of a
-    /// shared window those over each range, one after the other.
+    /// One answer per aggregation, over all entries or those with `lo <= time <= hi`; for a
+    /// shared window the answers over each range in turn.
     pub(crate) fn answers(&mut self, range: Option<(i64, i64)>) -> Granted<Vec<Answer<Object>>> {
         let mut answers = std::mem::take(&mut self.answers);
         match range {

@@ -1,4 +1,4 @@
-//! User-defined aggregations: the calls of their functions.
+//! User-defined aggregations: calls of their functions.
 //!
 //! Lift runs before a window is locked. Combine, inverse and lower run on pending terms after
 //! a query has unlocked the window (see `slidewise_core::aggregate::deferred`). So none of

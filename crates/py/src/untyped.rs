@@ -85,7 +85,7 @@ pub(crate) fn read_key(
                 return with_note(value.py(), error, "comparing a value with others");
             }
             spec_error(format!(
-                "{} cannot be a dict's key, and so not be told from others: {}",
+                "{} cannot be a dict's key, so it cannot be compared with others: {}",
                 described(value),
                 error.value(value.py()),
             ))
@@ -113,13 +113,13 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Untyped> {
     }
     let hint = if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         "convert it first, for example with float(); a window created with \
-         dtype='object' takes it for min, max, first, last and the like"
+         dtype='object' takes it for min, max, first, last and similar ones"
     } else if value.is_instance_of::<PyDict>() {
         "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
          mappings"
     } else {
-        "sum, min, max and the like take ints and floats; with dtype='object' they take \
-         whatever compares and adds, and collect() takes any object"
+        "sum, min, max and similar ones take ints and floats; with dtype='object' they \
+         take all values that compare and add, and collect() takes any object"
     };
     Err(spec_error(format!(
         "{} is not a number: {hint}",

@@ -95,7 +95,7 @@ impl Access {
         })
     }
 
-    /// Goes over to another spec; `types` has looked whether that is possible.
+    /// Switches to another spec; `types` has checked that this is possible.
     pub(crate) fn widen(&self, state: &mut State, wider: Option<Py<Spec>>) {
         let Some(spec) = wider else { return };
         state.widen(self.spec(), spec.get());

@@ -1,4 +1,4 @@
-//! `slidewise._core.Window`: what `slidewise.Window` is made of.
+//! `slidewise._core.Window`: the native base class of `slidewise.Window`.
 
 mod contents;
 mod drawing;
@@ -24,7 +24,7 @@ pub(crate) use contents::Contents;
 use contents::new_window;
 use drawing::Drawn;
 
-/// The native part of `slidewise.Window`, which is the class to use.
+/// The native part of `slidewise.Window`; use that class.
 #[pyclass(subclass, frozen, weakref, module = "slidewise._core")]
 pub(crate) struct Window(Access);
 
@@ -58,27 +58,26 @@ impl Window {
         Ok(Self(Access::new(spec.clone().unbind(), parts)))
     }
 
-    /// Inserts one entry, late or not.
+    /// Inserts an entry, in order or late.
     ///
     /// Args:
-    ///     time: When it happened: an int, or a datetime, date, numpy.datetime64 or
-    ///         pandas.Timestamp. The first one decides which of these.
+    ///     time: The event time: an int, or a datetime, date, numpy.datetime64 or
+    ///         pandas.Timestamp. The first time decides which of these.
     ///     value: An int or a float; any object for `collect()`; a mapping with a value
-    ///         per column if the aggregations name columns. None is a missing value: the
-    ///         entry is there, and only `count()` of rows sees it. May be left out for
-    ///         `count()` of rows.
+    ///         per column if the aggregations name columns. None is a missing value: only
+    ///         `count()` of rows counts its entry. May be left out for `count()` of rows.
     ///
-    /// A time that is there already: under ties="combine" the value is combined behind
-    /// the one there; under ties="keep" it becomes a further entry.
+    /// If the window has an entry at this time, ties="combine" combines the value with it,
+    /// as the later operand; ties="keep" adds a second entry.
     ///
     /// Raises:
     ///     SpecError: If the time is of another kind than the first one, or the value
-    ///         does not fit the type of its column. The window is then as before.
+    ///         does not fit the type of its column. The window is unchanged.
     ///     OutOfOrderError: If the algorithm takes entries in order only and the youngest
-    ///         is younger than this one. The window is then as before.
+    ///         is younger than this one. The window is unchanged.
     ///
-    /// Cost: amortised O(log d) combines, where d counts the entries younger than this
-    /// one; O(1) in order.
+    /// Cost: amortised O(log d) combines, where d is the number of younger entries; O(1)
+    /// in order.
     ///
     /// Example:
     ///     >>> import slidewise as sw
@@ -108,27 +107,26 @@ impl Window {
     /// Inserts many entries at once, all of them or none.
     ///
     /// Args:
-    ///     times: As many times as there are values, in any order: a numpy array, an
-    ///         Arrow array, a pandas or polars Series, or any iterable. Entries of equal
-    ///         time count in the order given.
-    ///     values: The same for the values. If the aggregations name columns: a mapping
-    ///         from their names to such arrays, a table, or an iterable of mappings. May
-    ///         be left out for `count()` of rows.
+    ///     times: The times, in any order: a numpy array, an Arrow array, a pandas or
+    ///         polars Series, or any iterable. Entries of equal time keep this order.
+    ///     values: A value for each time, in the same types. If the aggregations name
+    ///         columns: a mapping from their names to such arrays, a table, or an iterable
+    ///         of mappings. May be left out for `count()` of rows.
     ///
-    /// Arrays of int64 and float64 are taken as they lie there, and inserted with the
-    /// GIL released; other arrays are converted by pyarrow; iterables item by item.
+    /// Arrays of int64 and float64 are read without a copy, and inserted with the GIL
+    /// released; pyarrow converts other arrays; iterables are read item by item.
     ///
     /// Raises:
     ///     SpecError: If the lengths differ, a time is missing, or a value does not fit.
     ///         The message names the row, counting from 0.
     ///     OutOfOrderError: If the algorithm takes entries in order only and the oldest of
     ///         these is late.
-    ///     WindowBusyError: If an iterable uses the window it is inserted into.
+    ///     WindowBusyError: If an iterable uses the window that it is inserted into.
     ///
-    /// What an iterable raises itself passes through. The window is as before then.
+    /// An exception of an iterable is raised unchanged. The window is then unchanged, too.
     ///
     /// Cost: O(m) if sorted, else O(m log m), plus O(m (1 + log(d/m))) combines for m
-    /// entries of which the oldest has d younger ones.
+    /// entries, the oldest of which has d younger ones.
     ///
     /// Example:
     ///     >>> import slidewise as sw
@@ -156,7 +154,8 @@ impl Window {
         self.0.due_columns(py)
     }
 
-    /// Says that no entries come up to a time; gives the answers that fell due.
+    /// Declares that no more entries up to a time will arrive; returns the answers that
+    /// fell due.
     fn _advance<'py>(
         &self,
         py: Python<'py>,
@@ -166,17 +165,17 @@ impl Window {
         self.due(py)
     }
 
-    /// Adds a query and gives its number.
+    /// Adds a query and returns its number.
     fn _add_query(&self, py: Python<'_>, query: &Bound<'_, PyAny>) -> PyResult<usize> {
         self.0.add_query(py, query)
     }
 
-    /// Drops a query; False if there is none of that number.
+    /// Drops a query; False if no query has that number.
     fn _drop_query(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
         self.0.drop_query(py, number)
     }
 
-    /// How many slices there are; None of a window without queries.
+    /// The number of slices; None for a window without queries.
     fn _slices(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let mut state = self.0.lock(py)?;
         Ok(state
@@ -188,21 +187,21 @@ impl Window {
     /// The aggregate of the whole window, or of the entries with lo <= time <= hi.
     ///
     /// Args:
-    ///     lo: The first time that counts; None for no bound.
-    ///     hi: The last time that counts; None for no bound.
+    ///     lo: The lower bound, included; None for no bound.
+    ///     hi: The upper bound, included; None for no bound.
     ///
     /// Returns:
     ///     The answer, or a dict of answers by name if there are several aggregations.
-    ///     Over nothing it is None (0 for `count`, [] for `collect`).
+    ///     Without entries it is None (0 for `count`, [] for `collect`).
     ///
     /// Raises:
     ///     SpecError: If lo > hi, a bound is not a time of this window's kind, or the
     ///         algorithm answers for the whole window only and some entries are outside.
     ///     ResultOverflowError: If an exact integer does not fit int64.
     ///
-    /// Cost: of fiba 2 combines for the whole window, n − 1 of up to 16 entries, and O(log n)
-    /// for a part of it; where order matters to the aggregation, entries that came late go
-    /// into the tree first. Of other algorithms: see `algorithms`.
+    /// Cost: fiba takes 2 combines for the whole window, n − 1 for up to 16 entries, and
+    /// O(log n) for a part of it; if the aggregation is not commutative, late entries are
+    /// inserted into the tree first. For other algorithms see `algorithms`.
     ///
     /// Example:
     ///     >>> import slidewise as sw
@@ -248,14 +247,15 @@ impl Window {
     /// Evicts the oldest entry, or the one at a given time.
     ///
     /// Args:
-    ///     time: The time of the entry to evict; None for the oldest. Where ties="keep"
-    ///         has several entries of that time, the first to have arrived goes.
+    ///     time: The time of the entry to evict; None for the oldest. If ties="keep" has
+    ///         several entries of that time, the first that arrived is evicted.
     ///
     /// Returns:
-    ///     Without a time: that of the evicted entry. With a time: whether it was there.
+    ///     Without a time: the time of the evicted entry. With a time: whether an entry
+    ///     had it.
     ///
     /// Raises:
-    ///     EmptyWindowError: For `evict()` on an empty window; an IndexError too.
+    ///     EmptyWindowError: For `evict()` on an empty window; also an IndexError.
     ///     SpecError: If the time is of another kind than those in the window.
     ///     OutOfOrderError: If the algorithm evicts in order only and the entry of that
     ///         time is not the oldest.
@@ -291,17 +291,17 @@ impl Window {
         Ok(found.into_pyobject(py)?.to_owned().into_any())
     }
 
-    /// Evicts every entry with a time up to and including this one.
+    /// Evicts all entries with a time at or before this one.
     ///
     /// Returns:
-    ///     How many entries left.
+    ///     The number of evicted entries.
     ///
     /// Raises:
     ///     SpecError: If the time is of another kind than those in the window.
     ///
-    /// Cost: amortised O(log m) combines for m entries, worst case O(log n): the tree is
-    /// cut along the boundary, whatever m. Where less than a third of the entries is left,
-    /// they are moved, and memory is given back. Objects are released one by one.
+    /// Cost: amortised O(log m) combines for m entries, worst case O(log n), as the tree is
+    /// cut along the boundary. If less than a third of the entries remains, these are
+    /// moved and memory is freed. Objects are released one by one.
     ///
     /// Example:
     ///     >>> import slidewise as sw
@@ -323,7 +323,7 @@ impl Window {
         Ok(self.0.lock(py)?.window.len())
     }
 
-    /// The time of the oldest entry, in the kind the times came in; None if empty.
+    /// The time of the oldest entry, of the type that was inserted; None if empty.
     ///
     /// Cost: O(1).
     ///
@@ -339,7 +339,7 @@ impl Window {
         ticks.map(|ticks| self.0.restore(py, ticks)).transpose()
     }
 
-    /// The time of the youngest entry, in the kind the times came in; None if empty.
+    /// The time of the youngest entry, of the type that was inserted; None if empty.
     ///
     /// Cost: O(1).
     ///
@@ -355,7 +355,7 @@ impl Window {
         ticks.map(|ticks| self.0.restore(py, ticks)).transpose()
     }
 
-    /// All entries in order: a list of (time, answer over that entry alone).
+    /// All entries in order, as a list of (time, answer over this entry alone).
     ///
     /// Raises:
     ///     ResultOverflowError: If an exact integer does not fit int64.
@@ -385,7 +385,7 @@ impl Window {
         Ok(list)
     }
 
-    /// Evicts everything. The kind of times and the types of columns stay.
+    /// Evicts all entries. The kind of times and the types of columns stay.
     ///
     /// Cost: O(n).
     ///
@@ -405,7 +405,7 @@ impl Window {
     /// Checks every invariant of the structure.
     ///
     /// Raises:
-    ///     SlidewiseError: If one is broken, which is an error in slidewise.
+    ///     SlidewiseError: If one is broken, which is a bug in slidewise.
     ///
     /// Cost: O(n).
     ///
@@ -419,8 +419,8 @@ impl Window {
         checked.map_err(|why| internal_error(&format!("broken invariant: {why}")))
     }
 
-    /// Memory held, in bytes: the entries and the structure, without the collected
-    /// objects themselves.
+    /// The memory of the window in bytes: the entries and the structure, without the
+    /// collected objects themselves.
     ///
     /// Cost: O(1) for windows of numbers.
     ///
@@ -435,8 +435,7 @@ impl Window {
         Ok(size_of::<Self>() - size_of::<State>() + state + store)
     }
 
-    /// A window with the same contents that goes its own way. Collected objects are the
-    /// same ones in both.
+    /// An independent window with the same contents. Both share the collected objects.
     ///
     /// Cost: O(n).
     ///
@@ -470,9 +469,9 @@ impl Window {
 
     /// The window as bytes: versioned, checksummed, little endian, self-describing.
     ///
-    /// A window restored from them goes on as if nothing had happened, down to the last
-    /// bit of a float. Collected values can be None, bool, int, float, str, bytes,
-    /// datetime, date, timedelta, Decimal, Fraction, and tuples, lists and dicts of these.
+    /// The further answers of a window restored from them equal those of this window, bit
+    /// for bit. Collected values can be None, bool, int, float, str, bytes, datetime,
+    /// date, timedelta, Decimal, Fraction, and tuples, lists and dicts of these.
     ///
     /// Raises:
     ///     SnapshotError: If a collected value is of another type, or the zone of the
@@ -491,8 +490,8 @@ impl Window {
         snapshot::to_bytes(py, &self.0)
     }
 
-    /// Restores what `to_bytes` wrote; `read_header` makes spec, types and clock of the
-    /// header. `shared` says whether it is of a window with several ranges.
+    /// Restores the bytes of `to_bytes`; `read_header` makes spec, types and clock of the
+    /// header. `shared` is whether the window has several ranges.
     #[classmethod]
     #[pyo3(signature = (blob, read_header, shared = false))]
     fn _restore<'py>(
@@ -512,7 +511,7 @@ impl Window {
         shape.map(|shape| self.draw(py, shape)).transpose()
     }
 
-    /// The plan it was made of, the types of its columns, and its clock (None before the
+    /// The plan of the window, the types of its columns, and its clock (None before the
     /// first entry).
     fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Described<'py>> {
         let dtypes = self.0.lock(py)?.dtypes.clone();
@@ -530,7 +529,7 @@ impl Window {
         Ok((self.0.current_plan(py)?, names.collect(), clock))
     }
 
-    /// The numbers of the columns whose integers have become floats.
+    /// The numbers of the columns that widened from integers to floats.
     fn _widened(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         let state = self.0.lock(py)?;
         let inputs = self.0.spec().inputs.iter().zip(&state.dtypes);
@@ -541,9 +540,9 @@ impl Window {
         Ok(sources)
     }
 
-    /// What made algorithm="auto" go over to fiba, or None: "late" and the times of the
-    /// entry and of the youngest, "inner" and those of the entry and of the oldest, or
-    /// "range" and its bounds (None where there was none).
+    /// The call that made algorithm="auto" migrate to fiba, or None: "late" and the times
+    /// of the entry and of the youngest, "inner" and those of the entry and of the oldest,
+    /// or "range" and its bounds (None for no bound).
     fn _migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
         self.0.migrated(py)
     }
@@ -572,7 +571,7 @@ type Described<'py> = (
 );
 
 impl Window {
-    /// The answers that fell due; none of a window without queries.
+    /// The answers that fell due; none for a window without queries.
     #[inline]
     fn due<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.0.spec().queries {

@@ -1,4 +1,4 @@
-//! The contents of a window on their way into a new one: of copies and snapshots.
+//! The contents of a window that move into a new one: for copies and snapshots.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::errors::internal_error;
 use crate::spec::Spec;
 use crate::state::Parts;
 
-/// A window's contents on their way into a new window.
+/// The contents of a window that move into a new window.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct Contents(Mutex<Option<Parts>>);
 

@@ -1,4 +1,4 @@
-//! A window's structure as Python draws it.
+//! The structure of a window, for drawing in Python.
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::Answer;
@@ -35,7 +35,7 @@ impl Window {
                 .into_iter()
                 .map(|ticks| self.0.restore(py, ticks));
             let times = times.collect::<PyResult<_>>()?;
-            // A partial sum may overflow where the whole does not: it is only a picture.
+            // A partial sum may overflow although the whole does not, which a picture ignores.
             let aggregate = match self.0.lower(py, node.aggregate) {
                 Err(error) if error.is_instance_of::<ResultOverflowError>(py) => {
                     "overflow".into_pyobject(py)?.into_any()

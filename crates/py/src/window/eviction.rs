@@ -1,4 +1,4 @@
-//! Eviction of the oldest entry, which gives its time.
+//! Evicts the oldest entry, and returns its time.
 
 use pyo3::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::errors::EmptyWindowError;
 use crate::locking::Access;
 
 impl Access {
-    /// Evicts the oldest entry once its time could be written: a zone may refuse to.
+    /// Evicts the oldest entry after its time was converted, as a zone may refuse that.
     pub(super) fn evict_oldest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loop {
             let mut state = self.lock(py)?;
@@ -22,7 +22,7 @@ impl Access {
             drop(state);
             let written = self.restore(py, oldest)?;
             let mut state = self.lock(py)?;
-            // Unless another thread was faster: then it is about another entry.
+            // Another thread may have evicted it: then the next entry is the oldest.
             if state.window.oldest() == Some(oldest) {
                 state.evict(self.spec().ties);
                 drop(state);
