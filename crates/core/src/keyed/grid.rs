@@ -1,4 +1,4 @@
-//! Hopping windows: where they end.
+//! The ends of hopping windows.
 
 /// Windows `[end - length, end)` that end at `offset + length` and all multiples of `every`
 /// from there.
@@ -11,14 +11,14 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The first end behind a time.
+    /// The first end after a time.
     pub fn end_after(&self, time: i64) -> i128 {
         let origin = i128::from(self.offset) + i128::from(self.length);
         let hops = (i128::from(time) - origin).div_euclid(i128::from(self.every)) + 1;
         origin + hops * i128::from(self.every)
     }
 
-    /// Where the window begins, or the least time there is.
+    /// The begin of the window, or the least time of int64.
     pub fn start(&self, end: i128) -> i64 {
         let start = end - i128::from(self.length);
         start.clamp(i64::MIN.into(), i64::MAX.into()) as i64

@@ -1,4 +1,4 @@
-//! Answers that are numbers, as columns of words in the layout of Arrow.
+//! Columns of numeric answers, as words in the layout of Arrow.
 
 use super::answering::Sink;
 use crate::aggregate::{Answer, NumberRun};
@@ -9,7 +9,7 @@ pub struct NumberColumns {
     rows: usize,
     /// Columns of a span.
     aggs: usize,
-    /// Column by column: a bit for each value that is there, then the values.
+    /// Column by column: a validity bit for each value, then the values.
     words: Vec<u64>,
     /// The place of each row in the order in which rows are answered.
     order: Vec<u32>,
@@ -20,14 +20,14 @@ pub struct NumberColumns {
 /// One of [`NumberColumns`].
 #[derive(Clone, Copy, Debug)]
 pub struct NumberColumn<'a> {
-    /// Bit `i % 64` of word `i / 64`: whether value `i` is there.
+    /// Bit `i % 64` of word `i / 64`: whether value `i` is not null.
     pub valid: &'a [u64],
     /// Integers as they are, floats as their bits; 0 if missing.
     pub values: &'a [u64],
 }
 
 impl NumberColumns {
-    /// Columns in which every value is there, until it is put.
+    /// Columns in which every value is valid, until it is put.
     pub(super) fn new(spans: usize, aggs: usize, order: Vec<u32>) -> Self {
         let rows = order.len();
         let bits = rows.div_ceil(64);

@@ -1,4 +1,4 @@
-//! Entries of one key in order of time, on their way into or out of blocks.
+//! Entries of one key in order of time, read from blocks or to be written to them.
 
 use crate::monoid::{Entry, Monoid};
 
@@ -13,7 +13,7 @@ pub(super) struct Run<M: Monoid> {
     pub entries: Vec<Entry<M>>,
 }
 
-/// An entry and what belongs to it.
+/// An entry with its row and value.
 #[derive(Debug)]
 pub(super) struct Item<M: Monoid> {
     pub time: i64,
@@ -57,7 +57,7 @@ impl<M: Monoid> Run<M> {
         }
     }
 
-    /// Empties it; much memory is given back.
+    /// Empties it, and frees large memory.
     pub fn clear(&mut self) {
         self.times.clear();
         self.numbers.clear();

@@ -1,8 +1,8 @@
-//! A window at many times of a key, in order.
+//! Folds a window at many times of a key, in order.
 //!
-//! As in the Two-Stacks algorithm, what all windows hold is folded once, the entries before
-//! it from the last time back, and those behind it from the first time on. Each answer is
-//! one combine then.
+//! As in the Two-Stacks algorithm, the entries that all windows hold are folded once, those
+//! before them from the last one back, and those after them from the first one on. Then each
+//! answer takes one combine.
 //!
 //! ```text
 //! window at the first time   |-----------------------|
@@ -22,15 +22,15 @@ use crate::rolling::Span;
 
 /// Fewer times do not share folds.
 pub(super) const MIN_SHARED_TIMES: usize = 4;
-/// So many entries are folded one by one for each time; where there are more, single windows
-/// are folded faster.
+/// The most entries that are folded one by one for each time; with more, single windows are
+/// folded faster.
 const DENSE: usize = 8;
 
 /// The entries on one side of those that all windows hold.
 #[derive(Debug)]
 struct Side<P> {
     times: Vec<i64>,
-    /// Of the first so many of them.
+    /// The folds of their prefixes, by length.
     folds: Vec<P>,
 }
 
@@ -64,7 +64,7 @@ impl<P> Default for Sliding<P> {
 }
 
 impl<P: Clone> Sliding<P> {
-    /// Forgets what it knows of a key.
+    /// Drops the folds of a key.
     pub fn forget(&mut self) {
         self.known = None;
     }

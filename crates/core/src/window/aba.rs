@@ -67,7 +67,7 @@ impl<M: Monoid> Aba<M> {
     }
 }
 
-/// Gives each item the fold of its value and all younger ones; `younger` is that of what
+/// Gives each item the fold of its value and all younger ones; `younger` is the fold of what
 /// follows the run.
 fn fold_suffixes<M: Monoid>(
     monoid: &M,

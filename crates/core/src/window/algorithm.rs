@@ -1,5 +1,4 @@
-//! The algorithms by name, with what each asks for and what it takes: the one place that
-//! knows.
+//! The table of algorithms by name: the law that each needs, its operations and parameters.
 
 use super::fiba_published::Options;
 use crate::monoid::Law;

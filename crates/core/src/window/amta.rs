@@ -17,8 +17,8 @@
 //! Values are leaves of complete binary trees that grow as their right halves fill. The
 //! window is cut at `middle`. Before it, a *front stack* has, for the path along the old
 //! end, the fold of each subtree left of the cut with all that follows it up to the cut:
-//! its top is the answer for the front. Behind it, one running fold. The stack's top is
-//! taken apart as its leaves go; when nothing is left of it, the cut moves to the young end
+//! its top is the answer for the front. After the cut, one running fold is kept. The stack's
+//! top is divided as its leaves are evicted; when it is empty, the cut moves to the young end
 //! and a new stack is made from O(log n) subtrees, where Two-Stacks would fold all values.
 //!
 //! ```text
@@ -231,7 +231,7 @@ impl<M: Monoid> Fifo<M> for Amta<M> {
         for _ in 0..u8::read(input)? {
             let (start, level) = (u64::read(input)?, u32::from(u8::read(input)?));
             let suffix = self.monoid.read_partial(input)?;
-            // Nothing may be taken apart that is not there.
+            // Only a subtree that exists can be divided.
             let inside = start >= self.tree.head && level < 62 && start.trailing_zeros() >= level;
             if !inside || start + (1 << level) > self.tree.tail {
                 return damaged(format!("a front of level {level} at {start}"));

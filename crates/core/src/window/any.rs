@@ -1,4 +1,4 @@
-//! Any window over any aggregation, behind one object: what bindings hold.
+//! Any window over any aggregation as one object, for bindings.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::aggregate::{
 use crate::monoid::{Invertible, Selective};
 use crate::snapshot::{Reader, Result, Writer};
 
-/// The value of an operation, or why it is refused.
+/// The value of an operation, or the refusal.
 pub type Granted<V> = std::result::Result<V, Refused>;
 
 /// A window with its aggregation, rows in and answers out. Methods as in [`Window`];
@@ -82,7 +82,7 @@ pub trait AnyWindow<T>: Send {
     fn write(&self, out: &mut Writer);
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
     fn boxed_clone(&self) -> Box<dyn AnyWindow<T>>;
-    /// The tree as it stands, for pictures; `None` where there is none.
+    /// The present tree, for pictures; `None` without one.
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>>;
     /// A fiba of all entries; this window is empty afterwards.
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>>;
@@ -94,11 +94,11 @@ pub trait AnyWindow<T>: Send {
     /// # Errors
     /// As of [`Aggregation::widen`]; nothing is inserted.
     fn insert_widened(&mut self, entries: Erased, widened: &[bool]) -> widening::Result<()>;
-    /// The refusal that made an [`auto`](super::auto) window migrate to fiba, once it has.
+    /// The refusal that made an [`auto`](super::auto) window migrate to fiba, if it has.
     fn cause(&self) -> Option<Refused> {
         None
     }
-    /// Goes over to fiba if this is an [`auto`](super::auto) window that has not.
+    /// Migrates to fiba if this is an [`auto`](super::auto) window that has not.
     fn migrate(&mut self, _cause: Refused) {}
 }
 
@@ -156,7 +156,7 @@ impl<T: Element> Visitor<T> for Build {
     }
 }
 
-/// For the structure that "auto" begins with beside fiba.
+/// For the structures other than fiba that "auto" begins with.
 struct Few(Build);
 
 impl<T: Element> Visitor<T> for Few {
@@ -167,7 +167,7 @@ impl<T: Element> Visitor<T> for Few {
     }
 }
 
-/// For those that are there to be compared.
+/// For structures that are kept for comparison.
 struct Fewest(Build);
 
 impl<T: Element> Visitor<T> for Fewest {
@@ -262,7 +262,7 @@ impl<T: Element> BatchVisitor<T> for Successor {
     }
 }
 
-/// Not inline: of all windows with a monoid the same.
+/// Not inline: the same for all windows with a monoid.
 #[inline(never)]
 fn successor<T: Element, A: Aggregation<T>>(
     aggregation: A,
@@ -272,7 +272,7 @@ fn successor<T: Element, A: Aggregation<T>>(
     aggregation.hand_over(entries, Successor(ties))
 }
 
-/// The rows of columns, sorted. Not inline: of all windows with a monoid the same.
+/// The rows of columns, sorted. Not inline: the same for all windows with a monoid.
 #[inline(never)]
 fn staged<T: Element, A: Aggregation<T>>(
     aggregation: &A,

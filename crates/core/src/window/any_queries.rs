@@ -1,4 +1,4 @@
-//! Queries with range and slide, over any aggregation: what bindings hold.
+//! Queries with range and slide over any aggregation, for bindings.
 
 use super::Ties;
 use super::algorithm::Algorithm;
@@ -20,8 +20,8 @@ use crate::aggregate::{
 };
 use crate::monoid::{Invertible, Monoid, Selective};
 
-/// An empty window for so many queries, which [`planning`](AnyWindow::planning) starts. Its
-/// `query` appends the answers of each as of now, one query after the other.
+/// An empty window for a number of queries, which [`planning`](AnyWindow::planning) starts. Its
+/// `query` appends the present answers of each query in turn.
 ///
 /// # Panics
 /// Like [`any::window`](super::any::window), and if the algorithm is not one that

@@ -1,4 +1,4 @@
-//! Many ranges over one stream, over any aggregation: what bindings hold.
+//! Many ranges over one stream and any aggregation, for bindings.
 
 use super::Ties;
 use super::algorithm::Algorithm;
@@ -19,8 +19,8 @@ use crate::aggregate::{
 };
 use crate::monoid::{Invertible, Selective};
 
-/// An empty window for so many ranges, whose `query` appends the answers of each, one
-/// range after the other. After inserts it wants to [`slide`](AnyWindow::slide).
+/// An empty window for a number of ranges, whose `query` appends the answers of each range in
+/// turn. Call [`slide`](AnyWindow::slide) after inserts.
 ///
 /// # Panics
 /// Like [`any::window`](super::any::window), and if the algorithm is not one that
@@ -73,7 +73,7 @@ impl<T: Element> Visitor<T> for Build {
     }
 }
 
-/// For the structure that "auto" takes where nothing is selected or subtracted.
+/// For the structure that "auto" takes if the aggregation has no inverse and no selection.
 struct Few(usize);
 
 impl<T: Element> Visitor<T> for Few {

@@ -1,15 +1,15 @@
-//! auto: an in-order structure for as long as the data are in order, FiBA from then on.
+//! auto: an in-order structure as long as the data are in order, then FiBA.
 //!
-//! Which structure to begin with is the caller's choice. The first call that it refuses
-//! (a late insert, an inner evict, a question about a part) hands all entries over to
-//! [`Fiba`](super::fiba), once and for good, and is then carried out there. So nothing is
-//! ever refused; what has been out of order once will be again.
+//! The caller chooses the initial structure. The first call that it refuses (a late insert,
+//! an inner evict, a query of a part) moves all entries to [`Fiba`](super::fiba), once, and
+//! is then executed there. So no call is refused. The window does not migrate back, since
+//! data that were out of order once probably will be again.
 //!
-//! The hand-over costs what a bulk insert of n entries in order does, and runs no code
-//! of anyone else's: it cannot fail half way.
+//! The migration costs a bulk insert of n entries in order, and calls no user's functions:
+//! it cannot fail half way.
 //!
 //! Invariants:
-//! 1. `cause` is none as long as the structure of the beginning runs.
+//! 1. `cause` is none as long as the initial structure runs.
 //! 2. The entries before and after are the same: times, raw values, ties, partials.
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub fn window<T: Element>(
 }
 
 impl<T: Element> Auto<T> {
-    /// Calls until it is granted, which it is at the second time at the latest.
+    /// Calls until the call is accepted, at the latest the second time.
     fn granted<R>(&mut self, mut call: impl FnMut(&mut dyn AnyWindow<T>) -> Granted<R>) -> R {
         match call(&mut *self.window) {
             Ok(done) => done,
@@ -159,7 +159,7 @@ impl<T: Element> AnyWindow<T> for Auto<T> {
 
 fn write_cause(cause: Option<Refused>, out: &mut Writer) {
     let (tag, a, b) = match cause {
-        // Windows of queries alone refuse for many ends, and do not go over.
+        // Only windows of queries refuse for many ends, and they do not migrate.
         None | Some(Refused::Many { .. }) => return 0_u8.write(out),
         Some(Refused::Late { time, youngest }) => (1_u8, time, youngest),
         Some(Refused::Inner { time, oldest }) => (2, time, oldest),

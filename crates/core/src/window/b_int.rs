@@ -10,7 +10,7 @@
 //! |        | whole or of any part: at most 2 log₂ n combines                       |
 //! | space  | 48 to 96 bytes per entry of a sum of int64: a time, a value and 2 to  |
 //! |        | 4 partials                                                            |
-//! | choose | for many ranges over one stream, asked for seldom                     |
+//! | choose | for many ranges over one stream, queried rarely                       |
 //!
 //! # Idea
 //! Level 0 keeps the values, level ℓ the folds of aligned runs of 2^ℓ of them. A run's fold

@@ -1,7 +1,7 @@
-//! What checkers of invariants share: comparisons of folds, and what they say.
+//! Functions for checkers of invariants: comparisons of folds, and their messages.
 //!
-//! The functions over a monoid are not inline: one copy serves all structures. What is wrong is
-//! put into words by functions of no monoid.
+//! The functions over a monoid are not inline: one copy serves all structures. Functions without
+//! a monoid write the messages.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::monoid::Monoid;
 
 type Verdict = Result<(), String>;
 
-/// Requires a condition, or says what is wrong.
+/// Requires a condition, or returns a message.
 #[inline]
 pub fn require(holds: bool, what: fmt::Arguments<'_>) -> Verdict {
     match holds {

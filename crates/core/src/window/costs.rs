@@ -1,17 +1,17 @@
-//! The costs of the algorithms, in one table: cards and explanations show it, tests count.
+//! The costs of the algorithms in one table, which cards and explanations show and tests count.
 //!
-//! Combines include inverses, and what a selective combine compares. n is the most entries
+//! Combines include inverses, and the comparisons of a selective combine. n is the most entries
 //! that the window holds in the course of an operation, from sixteen on. Amortised costs are
 //! those of a window that keeps its length, of entries in order.
 //!
-//! Moves are entries and partials that are copied to other memory or blanked there; what
-//! an allocator does to enlarge a block is not counted.
+//! Moves are entries and partials that are copied to other memory or blanked there; the
+//! copies of an allocator that enlarges a block are not counted.
 
 use std::fmt;
 
 use super::Ties;
 
-/// The most entries that a queue moves at once: when few are left of many.
+/// The most entries that a queue moves at once, when few of many are left.
 pub const MOVED_AT_ONCE: u64 = 127;
 
 /// a n + b ⌈log₂ n⌉ + c ⌊log₂ n⌋ + d.
@@ -72,11 +72,11 @@ impl fmt::Display for Formula {
     }
 }
 
-/// How often something is done.
+/// A number of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     Exactly(Formula),
-    /// O(…), of what is in the text.
+    /// O(…) of the text.
     Order(&'static str),
 }
 
@@ -142,10 +142,10 @@ impl Cost {
 /// The cost of an operation on m entries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bulk {
-    /// What m single operations cost.
+    /// The cost of m single operations.
     OneByOne,
     AtMost(Amount),
-    /// What is in the text, by m and d.
+    /// The cost in the text, by m and d.
     Order(&'static str),
 }
 
@@ -168,19 +168,19 @@ impl fmt::Display for Bulk {
     }
 }
 
-/// The costs of an algorithm, in combines but for `moves`.
+/// The costs of an algorithm, in combines, and its `moves`.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs {
     pub insert: Cost,
     pub evict: Cost,
     pub query: Cost,
-    /// Of a query when nothing has changed since the last one.
+    /// The cost of a query if nothing has changed since the last one.
     pub repeated: Amount,
-    /// Of an insert, an evict and a query together.
+    /// The cost of an insert, an evict and a query together.
     pub slide: Cost,
     pub evict_until: Bulk,
     pub insert_many: Bulk,
-    /// What any one operation moves.
+    /// The moves of a single operation.
     pub moves: Amount,
 }
 
@@ -188,7 +188,7 @@ pub struct Costs {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub algorithm: &'static str,
-    /// What is chosen by parameters or by the aggregation; empty for the default.
+    /// The variant, by parameters or by the aggregation; empty for the default.
     pub variant: &'static str,
     /// Under `Ties::Keep`.
     kept: Costs,
@@ -364,7 +364,7 @@ const fn fingers_that_shrink(slide: f64) -> Costs {
     }
 }
 
-/// In the order in which algorithms are shown; of each the default first.
+/// The table, in the order in which algorithms are shown; the default of each comes first.
 pub static TABLE: [Row; 26] = [
     closed("fiba", "", fingers_that_shrink(5.2)),
     closed("fiba", "custom aggregations", fingers_that_shrink(5.5)),

@@ -99,7 +99,7 @@ impl<M: Monoid> Daba<M> {
         self.release_unneeded();
     }
 
-    /// The fold of R and A may be all that holds on to something.
+    /// Drops the fold of R and A, which may be the last owner of a value.
     #[inline]
     fn release_unneeded(&mut self) {
         if needs_drop::<M::Partial>() && !self.at.is_shrinking() {

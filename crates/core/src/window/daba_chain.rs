@@ -1,4 +1,4 @@
-//! daba_chain: a DABA Lite per range, each handing what leaves it to the next.
+//! daba_chain: a DABA Lite per range, which passes the values that leave it to the next.
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
@@ -13,10 +13,10 @@
 //! |          | length                                                                 |
 //! | choose   | a few ranges of any aggregation, where no call may be long             |
 //!
-//! Idea: of two ranges the shorter is *young*, and what only the longer reaches is *old*,
-//! each in a DABA of its own. A value enters young; when it leaves the shorter range,
-//! it moves on to old. The answer of the shorter range is that of young, the answer of the
-//! longer one old ⊗ young. So on for more than two.
+//! Idea: of two ranges, *young* holds the values of the shorter one and *old* those that only
+//! the longer one reaches, each in a DABA of its own. A value enters young; when it leaves the
+//! shorter range, it moves to old. The answer of the shorter range is that of young, the
+//! answer of the longer one old ⊗ young. More than two ranges work alike.
 //!
 //! ```text
 //!             range 0 ————————————————————————————————————
@@ -26,7 +26,7 @@
 //! ```
 //!
 //! Invariants (checked by `check`):
-//! 1. `values` holds the values as they came: a DABA Lite does not give them back.
+//! 1. `values` holds the values in order of arrival: a DABA Lite does not return them.
 //! 2. The links hold them in order, without gaps: each begins where the one before ends.
 //!
 //! Deviation: any number of ranges.
@@ -47,7 +47,7 @@ pub struct DabaChain<M: Monoid> {
 }
 
 impl<M: Monoid> DabaChain<M> {
-    /// An empty queue for so many ranges, which must be one at least.
+    /// An empty queue for a number of ranges, at least one.
     pub fn new(monoid: M, ranges: usize) -> Self {
         assert!(ranges > 0, "no ranges");
         Self {

@@ -1,4 +1,4 @@
-//! daba_late: a tree for what is young enough to come late, DABA Lite for what is older.
+//! daba_late: a tree for entries within the latency bound, DABA Lite for older ones.
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
@@ -13,10 +13,10 @@
 //! |          | entries, a node's share of the tree for young ones                     |
 //! | choose   | a long window whose late entries are not very late                     |
 //!
-//! Idea: an entry that comes less late than the *latency bound* finds its place in a small
-//! balanced tree. When the youngest has left it behind by the bound, nothing comes before
-//! it any more: it leaves the tree and enters DABA. The tree is as large as the bound is
-//! long, however long the window.
+//! Idea: an entry that is less late than the *latency bound* is inserted into a small
+//! balanced tree. When the youngest entry is later by the bound, no entry can arrive before
+//! it any more: it moves from the tree to DABA. The size of the tree depends on the bound,
+//! not on the length of the window.
 //!
 //! ```text
 //!   old: DABA Lite, in order         | young: tree, any order
@@ -27,8 +27,8 @@
 //! 1. Every time in `old` is before every time in `young`.
 //! 2. After an insert all of `young` is younger than the youngest minus the bound.
 //!
-//! Deviations: what is later than the bound is taken all the same unless `old` has a
-//! younger entry. The tree is FiBA as published, whose fingers make both ends cheap.
+//! Deviations: an entry later than the bound is accepted unless `old` has a younger one.
+//! The tree is FiBA as published, whose fingers make both ends cheap.
 
 use super::btree::Tree;
 use super::daba_lite::DabaLite;
@@ -71,7 +71,7 @@ impl<M: Monoid> DabaLate<M> {
         self.old.youngest().is_some_and(|youngest| time <= youngest)
     }
 
-    /// Moves on what the youngest has left behind by the bound.
+    /// Moves the entries to `old` that are older than the youngest by the bound.
     fn move_overdue(&mut self) {
         let Some(youngest) = self.young.youngest() else {
             return;

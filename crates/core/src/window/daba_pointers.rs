@@ -10,9 +10,9 @@
 //! |l_L| + |l_R| + |l_A| + 1 = |l_F| − |l_B|. So there are always enough inserts and
 //! evicts left to finish the reversal, a step each, before its result is needed.
 //!
-//! Deviation: A is not kept, as |l_L| = |l_R| says where it is. So three pointers are left
+//! Deviation: A is not kept, as it follows from |l_L| = |l_R|. So three pointers are kept
 //! beside F and E, which a loop over a window can hold in registers, and one comparison
-//! tells whether anything is under way: each step brings L nearer to B.
+//! shows whether a reversal is in progress: each step moves L nearer to B.
 
 use super::checks::check_same;
 use super::fifo::{fold, join, read_place, write_place};

@@ -51,7 +51,7 @@ pub struct DabaSources<M: Commutative> {
 }
 
 impl<M: Commutative> DabaSources<M> {
-    /// So many empty sources; one at least.
+    /// A window of empty sources; at least one.
     pub fn new(monoid: M, ties: Ties, sources: usize) -> Self {
         assert!(sources > 0, "no sources");
         let one = InOrder::new(DabaLite::new(monoid.clone()), ties);

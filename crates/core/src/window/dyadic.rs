@@ -1,10 +1,9 @@
-//! A ring of values with the folds of all dyadic intervals over it: what `b_int` and
-//! `amta` are made of.
+//! A ring of values with the folds of all dyadic intervals over it, for `b_int` and `amta`.
 //!
-//! An interval of level ℓ covers the positions i·2^ℓ to (i + 1)·2^ℓ − 1, positions being
-//! counted since ever. It is kept once it is complete and all of it is still in the window:
-//! one combine per two intervals, so less than one per value, amortised. Level ℓ takes
-//! capacity / 2^ℓ slots, each level behind the next: the layout of a heap, no pointers.
+//! An interval of level ℓ covers the positions i·2^ℓ to (i + 1)·2^ℓ − 1, where positions
+//! count all values ever inserted. It is kept once it is complete and while all of it is in
+//! the window: one combine per two intervals, so less than one per value, amortised. Level ℓ
+//! takes capacity / 2^ℓ slots, after those of level ℓ + 1: the layout of a heap, no pointers.
 
 use std::fmt::Debug;
 use std::mem::{needs_drop, replace};
@@ -76,7 +75,7 @@ impl<P: Clone + Debug> Dyadic<P> {
         const SHRUNK_ENTRIES: u64 = 64;
         if needs_drop::<P>() {
             for gone in self.head..position {
-                // Those it is the first of; the others it is in went before.
+                // The intervals that begin with it; the others with it were dropped before.
                 for level in 0..=gone.trailing_zeros().min(self.log) {
                     let slot = self.slot(level, gone);
                     self.nodes[slot] = blank.clone();

@@ -1,6 +1,6 @@
-//! The entries of a window in order: their times and what each was.
+//! The entries of a window in order: their times and raw values.
 //!
-//! Beside an [in-order structure](super::in_order), which knows folds alone. What is done to
+//! They lie beside an [in-order structure](super::in_order), which keeps folds only. Code on
 //! entries does not depend on the structure, so it is compiled once per monoid and not once
 //! per window.
 //!

@@ -1,12 +1,12 @@
-//! First in, first out: what the papers' in-order structures have in common.
+//! The common interface of the papers' in-order structures: first in, first out.
 //!
-//! They know no times: values enter behind the youngest and the oldest leaves.
+//! They keep no times: a value is inserted after the youngest, and the oldest is evicted.
 //! [`InOrder`](super::in_order::InOrder) makes a window of any of them.
 
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// A queue of lifted values that knows the fold of all of them.
+/// A queue of lifted values that answers with the fold of all of them.
 pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     /// Whether [`Fifo::query_part`] answers.
     const PARTS: bool = false;
@@ -27,17 +27,17 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
             self.evict_aside();
         }
     }
-    /// Inserts one behind the other.
+    /// Inserts values in sequence.
     fn insert_many(&mut self, values: impl ExactSizeIterator<Item = M::Partial>) {
         for value in values {
             self.insert_aside(value);
         }
     }
-    /// [`Fifo::insert`] whatever the state, by a structure that is not kept in registers.
+    /// [`Fifo::insert`] in any state, by a structure that is not kept in registers.
     fn insert_aside(&mut self, value: M::Partial) {
         self.insert(value);
     }
-    /// [`Fifo::evict`] whatever the state, by a structure that is not kept in registers.
+    /// [`Fifo::evict`] in any state, by a structure that is not kept in registers.
     fn evict_aside(&mut self) {
         self.evict();
     }
@@ -45,7 +45,7 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     fn query(&mut self) -> M::Partial;
     /// The fold of values `from..to`, counted from the oldest; if [`Fifo::PARTS`].
     fn query_part(&mut self, _from: usize, _to: usize) -> M::Partial {
-        unreachable!("only structures with PARTS are asked for parts")
+        unreachable!("only structures with PARTS answer for parts")
     }
     /// The fold of the `count` youngest values, which must be there; if [`Fifo::PARTS`],
     /// or where [`Shared`](super::shared::Shared) says so.
@@ -58,7 +58,7 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     fn clear(&mut self) {
         *self = self.fresh();
     }
-    /// Does what is rare, aside: a call that borrowed the structure itself would make the
+    /// Does rare work by value: a call that borrowed the structure itself would make the
     /// compiler keep it in memory, in loops that need it in registers.
     #[inline(always)]
     fn aside<A>(&mut self, rare: impl FnOnce(&mut Self) -> A) -> A {
@@ -74,8 +74,8 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     /// Bytes held beside the struct itself.
     fn bytes(&self) -> usize;
     fn write(&self, out: &mut Writer);
-    /// Reads what `write` wrote, into an empty structure of the same monoid. Leaves
-    /// nothing that could panic; whether it is right is for `check` to say.
+    /// Reads the bytes of `write` into an empty structure of the same monoid. The result
+    /// cannot cause a panic; `check` decides whether it is right.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
 }
 
@@ -102,7 +102,7 @@ impl<P: Clone> QueryCache<P> {
         self.on
     }
 
-    /// To be called by whatever changes the window.
+    /// To be called by every operation that changes the window.
     #[inline]
     pub fn invalidate(&mut self) {
         self.answer = None;
@@ -121,7 +121,7 @@ impl<P: Clone> QueryCache<P> {
     }
 }
 
-/// Combines what may be nothing, without combining with nothing.
+/// Combines two optional partials; a missing one takes no combine.
 #[inline]
 pub fn join<M: Monoid>(
     monoid: &M,

@@ -30,7 +30,7 @@
 //! 2. Changes wait for the next query, batched as the Reactive Aggregator does; all is made
 //!    anew where that costs less.
 //! 3. The window doubles the tree when it is full, and halves it again, not below the
-//!    capacity asked for, when an eighth is left. Published for a fixed size.
+//!    given capacity, when an eighth is left. Published for a fixed size.
 
 use std::mem::needs_drop;
 
@@ -63,7 +63,7 @@ pub struct FlatFat<M: Monoid> {
 }
 
 impl<M: Monoid> FlatFat<M> {
-    /// A tree over these values, as many leaves as the next power of two. n − 1 combines.
+    /// A tree over these values; the next power of two is the number of leaves. n − 1 combines.
     pub fn new(monoid: M, values: impl ExactSizeIterator<Item = M::Partial>) -> Self {
         let (len, capacity) = (values.len(), values.len().next_power_of_two());
         let mut fat = Self::with_capacity(monoid, capacity);

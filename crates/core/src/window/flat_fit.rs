@@ -1,4 +1,4 @@
-//! flat_fit: the flat and fast index traverser, which skips ahead by earlier answers.
+//! flat_fit: the flat and fast index traverser, which reuses the folds of earlier queries.
 //!
 //! | card   |                                                                       |
 //! |--------|-----------------------------------------------------------------------|
@@ -7,12 +7,12 @@
 //! | order  | in order                                                              |
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict: 0 combines; query: amortised 3 per slide, worst n − 1  |
-//! |        | (the window reset); many ranges: amortised O(log n) each; asked for   |
+//! |        | (the window reset); many ranges: amortised O(log n) each; queried     |
 //! |        | every slide, 1 each if there are all lengths or each twice the next,  |
 //! |        | and 2 to 4 each between (`costs_flat.rs` counts)                      |
 //! | space  | 48 to 96 bytes per entry of a sum of int64: a time, a value, a        |
 //! |        | partial and a pointer, up to twice that                               |
-//! | choose | for many ranges over one stream, asked for often                      |
+//! | choose | for many ranges over one stream, queried often                        |
 //!
 //! # Idea
 //! `partials[i]` is the fold from entry i up to, not including, `pointers[i]`. A query
@@ -26,8 +26,8 @@
 //! 2. `partials[i]` is the fold of the values from `i` to `pointers[i] − 1`.
 //!
 //! # Deviations
-//! Windows of changing size: positions are counted since ever, and the two circular arrays
-//! double when the window outgrows them.
+//! Windows of changing size: positions count all entries ever inserted, and the two circular
+//! arrays double when the window outgrows them.
 
 use std::mem::needs_drop;
 

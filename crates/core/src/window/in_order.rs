@@ -1,13 +1,12 @@
 //! Makes a window of a first-in first-out structure: times, ties, single entries.
 //!
-//! The structures know folds of values and nothing else. Beside them this keeps every
-//! entry's time and raw value, in step, for what they cannot say: which time is where,
-//! what each entry was, whether a call is in order at all.
+//! The structures keep folds of values only. This window also keeps the time and raw value
+//! of each entry, to find a time, to return an entry, and to check that a call is in order.
 //!
 //! Invariant, beside those of [`Entries`]: under [`Ties::Keep`] the structure holds all
 //! entries. Under [`Ties::Combine`] it holds all but the youngest: that one is open, so that
-//! combining with it costs O(1) whatever the structure, and is combined behind the answer of
-//! the structure.
+//! combining with it costs O(1) for any structure, and a query combines it after the answer
+//! of the structure.
 
 use super::entries::{Entries, span};
 use super::fifo::Fifo;
@@ -33,7 +32,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         }
     }
 
-    /// The structure, for what it knows beside the fold of everything.
+    /// The structure, for its methods besides the whole fold.
     pub fn structure(&self) -> &F {
         &self.fifo
     }

@@ -1,5 +1,5 @@
-//! Entries that keep a value and an aggregate: what [`two_stacks`](super::two_stacks) is
-//! made of, and, in one queue, [`aba`](super::aba) and [`daba`](super::daba).
+//! Entries that keep a value and an aggregate, for [`two_stacks`](super::two_stacks) and, in
+//! one queue, for [`aba`](super::aba) and [`daba`](super::daba).
 //!
 //! The papers draw two queues, *vals* and *aggs*, of the same length. An item of one queue
 //! holds both, so that one pair of ends serves them.
@@ -40,8 +40,8 @@ impl<P: Codec> Codec for Item<P> {
     }
 }
 
-/// A queue of items in two parts, F..B and B..E: the aggregate of the first item tells the
-/// fold of the front, that of the last item the fold of the back.
+/// A queue of items in two parts, F..B and B..E: the aggregate of the first item is the fold
+/// of the front, that of the last item the fold of the back.
 #[derive(Clone, Debug)]
 pub struct Items<M: Monoid> {
     pub monoid: M,

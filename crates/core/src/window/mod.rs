@@ -1,4 +1,4 @@
-//! Windows: one file or folder per algorithm, all behind [`Window`].
+//! Windows: one file or folder per algorithm, all of which implement [`Window`].
 
 pub mod aba;
 pub mod algorithm;
@@ -49,13 +49,13 @@ use crate::snapshot::{Reader, Result, Writer};
 /// An operation that the algorithm does not support; the window is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// An insert before the youngest entry, where entries must come in order.
+    /// An insert before the youngest entry, if entries must be in order.
     Late { time: i64, youngest: i64 },
-    /// The eviction of an entry that is not the oldest, where they leave in order.
+    /// The eviction of an entry that is not the oldest, if eviction is in order only.
     Inner { time: i64, oldest: i64 },
-    /// A query over a part of the window, where only the whole is known.
+    /// A query of a part of the window, if only the whole can be queried.
     Range { lo: i64, hi: i64 },
-    /// An entry, or an end of the wait for some, with which more empty windows fall due than
+    /// An entry, or an end of the wait for entries, with which more empty windows fall due than
     /// can be answered.
     Many { time: i64, ends: i64 },
 }
@@ -102,8 +102,8 @@ pub trait Window<M: Monoid>: Clone + Send {
     fn oldest(&mut self) -> Option<i64>;
     fn youngest(&mut self) -> Option<i64>;
     fn clear(&mut self);
-    /// Tells a [`SharedWindow`](shared::SharedWindow) how far its ranges reach from the
-    /// youngest entry, in the order they are numbered; entries that none reaches leave.
+    /// Sets how far the ranges of a [`SharedWindow`](shared::SharedWindow) reach from the
+    /// youngest entry, by number; evicts the entries that no range reaches.
     fn slide(&mut self, _reaches: &[shared::Reach]) {}
     /// The queries of a [`QueryWindow`](queries::QueryWindow); `None` of other windows.
     fn planning(&mut self) -> Option<&mut dyn queries::Planning> {
@@ -134,7 +134,7 @@ pub trait Window<M: Monoid>: Clone + Send {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
     fn monoid(&self) -> &M;
 
-    /// The tree as it stands, for pictures; `None` where there is none.
+    /// The present tree, for pictures; `None` without one.
     fn shape(&mut self) -> Option<shape::Shape<M::Partial>> {
         None
     }

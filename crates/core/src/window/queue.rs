@@ -1,24 +1,23 @@
-//! A queue that never moves many entries: what the first-in first-out structures stand on.
+//! A queue that never moves many entries, for the first-in first-out structures.
 //!
-//! A vector that grows copies all it holds, which no worst case of O(1) survives. Here an
-//! entry keeps its place from insert to evict, unless it is among the last 127 of a ring
-//! that is given back. A queue that grows or shrinks lies in several [`Rings`]; soon
-//! after it has stopped, it is *plain*:
+//! A vector that grows copies all its entries, so its worst case is not O(1). Here an entry
+//! keeps its place from insert to evict, unless it is among the last 127 of a ring that is
+//! freed. A queue that grows or shrinks lies in several [`Rings`]; soon after it has stopped,
+//! it is *plain*:
 //!
 //! 1. A plain queue has one ring, all of whose slots have been filled once: `slots`. Their
 //!    number is a power of two, and the entry at position p lies in slot
 //!    (p − start) mod that number.
 //! 2. One that is not plain has no `slots`. It has `rings`, or is new and empty.
 //!
-//! In a plain queue a position is read with an `and` and nothing else: that
-//! `p & (len − 1)` lies within a slice needs no proof but that it is not empty, which says
-//! that the queue is plain, too.
+//! In a plain queue a position is read with an `and` and nothing else: `p & (len − 1)` lies
+//! within every slice that is not empty, and `slots` is not empty if the queue is plain.
 //!
-//! Rare operations take the queue by value and give it back, dropping included. A
+//! Rare operations, dropping included, take the queue by value and return it. A
 //! call that borrowed it would make the compiler keep head, tail and slots in memory, in
 //! loops that need them in registers: a window of the simplest kind is twice as fast this
-//! way. For the same reason a structure asks once per operation whether its queue is
-//! plain, and does by value, as a whole, what it does on others.
+//! way. For the same reason a structure tests once per operation whether its queue is
+//! plain, and runs the whole operation by value if it is not.
 
 use super::rings::{BLOCK, Rings, fitting, is_too_large, runs_back};
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -131,8 +130,8 @@ impl<P> Queue<P> {
         self.at::<false>(position)
     }
 
-    /// [`Queue::get_mut`]. Here and below, `PLAIN` says that the caller knows what
-    /// otherwise is asked: that the queue is plain, and stays so.
+    /// [`Queue::get_mut`]. Here and below, `PLAIN` means that the caller has tested that the
+    /// queue is plain, and stays so; otherwise the function tests it.
     #[inline(always)]
     pub fn at<const PLAIN: bool>(&mut self, position: usize) -> &mut P {
         if PLAIN || self.is_plain() {
@@ -238,7 +237,7 @@ impl<P: Clone> Queue<P> {
         self
     }
 
-    /// Pushes many entries, one behind the other.
+    /// Pushes many entries in sequence.
     pub fn extend(&mut self, entries: impl ExactSizeIterator<Item = P>) {
         if entries.len() > 0 {
             *self = std::mem::take(self).extended(entries);

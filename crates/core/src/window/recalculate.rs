@@ -1,4 +1,4 @@
-//! recalculate: fold the whole window for every query. The oracle.
+//! recalculate: folds the whole window for every query; the oracle of the tests.
 //!
 //! | card     |                                                                     |
 //! |----------|---------------------------------------------------------------------|

@@ -69,7 +69,7 @@ pub struct Rings<P> {
     retired: Vec<Vec<P>>,
 }
 
-/// The capacity of a ring for so many entries.
+/// The capacity of a ring for a number of entries.
 pub fn fitting(len: usize) -> usize {
     len.next_power_of_two().max(MIN_RING)
 }
@@ -159,7 +159,7 @@ impl<P> Rings<P> {
 
     /// Laid end to end, the rings behind the first have their slots up to `exact`, and
     /// each is larger than those before it together. So the highest bit of a place among
-    /// them tells the ring, or the one before that.
+    /// them gives the ring, or the one before that.
     fn older_by_place(&self, position: usize) -> usize {
         let back = self.last.start - position;
         let Some(place) = self.exact.checked_sub(back) else {

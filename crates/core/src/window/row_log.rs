@@ -115,7 +115,7 @@ impl<T: Clone> RowLog<T> {
         }
     }
 
-    /// Removes so many rows, the oldest ones.
+    /// Removes a number of the oldest rows.
     pub fn evict_oldest(&mut self, count: usize) {
         let mut left = count.min(self.len);
         self.len -= left;
@@ -161,7 +161,7 @@ impl<T: Clone> RowLog<T> {
         }
     }
 
-    /// Visits all rows in order, each with so many cells.
+    /// Visits all rows in order, each with the given number of cells.
     pub fn for_each(&self, width: usize, mut visit: impl FnMut(i64, &[Cell<T>])) {
         let mut row = vec![Cell::Null; width];
         for chunk in self.chunks.values() {

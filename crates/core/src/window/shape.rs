@@ -1,4 +1,4 @@
-//! A window's tree as data, for pictures.
+//! The tree of a window as data, for pictures.
 
 /// Which location-sensitive partial aggregate a node is responsible for (FiBA fig. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
-//! Many ranges over one stream: a window that answers for each of them at once.
+//! A window that answers for many ranges over one stream at once.
 //!
-//! All ranges end at the youngest entry; each reaches back so many entries, or so much
-//! time (SlickDeque 2018, §2.3 and §3.2: queries that differ in range share what they
-//! compute). The structures know values in order of arrival; [`SharedWindow`] knows times,
-//! and which range is which.
+//! All ranges end at the youngest entry; each reaches back by a number of entries or a length
+//! of time (SlickDeque 2018, §2.3 and §3.2: queries that differ in range share their folds).
+//! The structures keep values in order of arrival; [`SharedWindow`] keeps times, and the
+//! begins of the ranges.
 //!
 //! Invariants of [`SharedWindow`] (checked by `check`):
-//! 1. `begins` lie between the oldest entry and the end, and one is at the oldest: what no
-//!    range reaches has left.
+//! 1. `begins` lie between the oldest entry and the end, and one is at the oldest: entries
+//!    that no range reaches were evicted.
 //! 2. `order` names all ranges, by rising begin.
 //!
 //! Entries of equal time stay apart, because ranges count entries.
@@ -25,22 +25,22 @@ pub trait Shared<M: Monoid>: Fifo<M> {
     /// and [`Shared::answers`] is for all of them. Others answer for any of the youngest.
     const RANKED: bool = false;
 
-    /// An empty one of the same make, for so many ranges.
+    /// An empty one of the same kind, for a number of ranges.
     fn for_ranges(&self, _ranges: usize) -> Self {
         self.fresh()
     }
 
-    /// Ranges hold so many of the youngest values from now on: `counts` fall, and none
-    /// holds a value that it held no more. The first holds all there are.
+    /// Sets the number of the youngest values that each range holds: `counts` fall, and no
+    /// range begins earlier than before. The first range holds all values.
     fn slide(&mut self, _counts: &[usize]) {}
 
-    /// Whether ranges that hold so many values are those it answers for, for checkers.
+    /// Whether the structure answers for ranges that hold `counts` values, for checkers.
     fn holds(&self, _counts: &[usize]) -> bool {
         true
     }
 
-    /// The folds of so many of the youngest values, each with its place in `counts`, which
-    /// are those of the last [`Shared::slide`] and what was inserted since.
+    /// The folds of `counts` of the youngest values, each with its place in `counts`, which
+    /// are those of the last [`Shared::slide`] plus the values inserted since.
     fn answers(&mut self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
         for (range, count) in counts.iter().enumerate() {
             each(range, self.query_last(*count));
@@ -116,8 +116,8 @@ fn check_ranges(
 }
 
 impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
-    /// A window on an empty structure, for so many ranges. How far they reach is for
-    /// [`Window::slide`] to say, after every insert.
+    /// A window on an empty structure, for a number of ranges. [`Window::slide`] sets how far
+    /// they reach, after every insert.
     pub fn new(fifo: F, ranges: usize) -> Self {
         assert!(ranges > 0, "no ranges");
         Self {

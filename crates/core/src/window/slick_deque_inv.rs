@@ -7,10 +7,11 @@
 //! | laws     | associative, with an inverse                                           |
 //! | costs    | 1 combine and 1 inverse per slide and range, exactly; answers none     |
 //! | space    | a partial per entry of the longest range, and one per range            |
-//! | choose   | many ranges over one stream, asked for often                           |
+//! | choose   | many ranges over one stream, queried often                             |
 //!
-//! Idea: what enters is combined into the answer of every range, what leaves a range is
-//! taken out of its answer. [`slick_deque`](super::slick_deque) is for what selects.
+//! Idea: a value that enters is combined into the answer of every range; a value that leaves
+//! a range is subtracted from its answer. [`slick_deque`](super::slick_deque) is for selective
+//! aggregations.
 //!
 //! Invariants (checked by `check`):
 //! 1. `begins` rise, and lie between the head and the tail of `values`; the first is at
@@ -59,7 +60,7 @@ pub struct SlickDequeInv<M: Invertible> {
 }
 
 impl<M: Invertible> SlickDequeInv<M> {
-    /// An empty queue for so many ranges, which must be one at least.
+    /// An empty queue for a number of ranges, at least one.
     pub fn new(monoid: M, ranges: usize) -> Self {
         assert!(ranges > 0, "no ranges");
         Self {

@@ -1,6 +1,6 @@
-//! What structures do beside combining, counted for the tests of costs.
+//! Counts the steps of structures besides combines, for the tests of costs.
 //!
-//! Builds with debug assertions count, per thread; others leave nothing of it.
+//! Builds with debug assertions count per thread; other builds contain no counters.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ pub enum Step {
     Merge,
     /// A node takes entries from another one beside it.
     Borrow,
-    /// A subtree is cut off, whatever its size.
+    /// A subtree of any size is cut off.
     Cut,
     /// A node goes to the free list by itself.
     Free,
@@ -45,7 +45,7 @@ impl Step {
     }
 }
 
-/// How many steps of a kind this thread has taken since it last asked.
+/// The number of steps of a kind that this thread took since the last call.
 pub fn take(step: Step) -> u64 {
     COUNTS.with(|counts| counts[step as usize].replace(0))
 }

@@ -1,4 +1,4 @@
-//! subtract_on_evict: add what enters, subtract what leaves.
+//! subtract_on_evict: combines the inserted value, subtracts the evicted one.
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
@@ -15,9 +15,9 @@
 //! |          | length                                                                 |
 //! | choose   | for integer sums and counts, where it is exact and the fastest         |
 //!
-//! What it costs on floats: every subtraction leaves its rounding error behind, and
-//! nothing takes it away until the window has been empty once. Sums that are large
-//! against what is left afterwards (1e16, then 1) lose digits.
+//! Errors of floats: every subtraction adds its rounding error to the sum, where it stays
+//! until the window is empty. Sums that are large against those that follow (1e16, then 1)
+//! lose digits.
 //!
 //! Invariants:
 //! 1. `values` holds the entries as they came.
@@ -36,11 +36,11 @@ use super::two_stacks_lite::TwoStacksLite;
 use crate::monoid::Invertible;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// The fold of a queue that somebody else keeps.
+/// The fold of a queue that the caller keeps.
 #[derive(Clone, Debug)]
 pub struct Running<M: Invertible> {
     whole: M::Partial,
-    /// How many values `whole` is made of.
+    /// The number of values in `whole`.
     undone: usize,
     stuck: TwoStacksLite<M>,
 }

@@ -1,4 +1,4 @@
-//! two_stacks: a queue of two stacks that know their aggregates.
+//! two_stacks: a queue of two stacks that keep their aggregates.
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-//! What is asked of all keys: which there are, which windows and sessions they have.
+//! Reads over all keys: the keys, and their windows and sessions.
 
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ impl KeyList {
         self.lasts.push(last);
     }
 
-    /// Sorts by last time, then by the bytes of the key; gives where each key went.
+    /// Sorts by last time, then by the bytes of the key; returns the new place of each key.
     pub fn sort(&mut self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.lasts.len() as u32).collect();
         let view = self.view();
@@ -194,7 +194,7 @@ impl<M: Monoid> Shard<M> {
         out: &mut Vec<i64>,
     ) {
         if self.gap.replace(gap) != Some(gap) {
-            // What was one session may be several.
+            // One session may have become several.
             for head in &mut self.heads {
                 let first = self.forest.first(head.root, i64::MIN);
                 head.closing = first.unwrap_or(i64::MIN);
@@ -231,8 +231,8 @@ impl<M: Monoid> Shard<M> {
         out: &mut Vec<i64>,
     ) {
         let head = &mut self.heads[number];
-        // The first entry from `closing` on is in the first session; each entry is looked at
-        // once, as `closing` goes along.
+        // The first entry from `closing` on is in the first session; each entry is read once,
+        // as `closing` rises.
         let mut closed = None;
         let mut open = head.closing;
         let mut previous: Option<i64> = None;

@@ -1,4 +1,4 @@
-//! The invariants of a tree.
+//! Checks the invariants of a tree.
 
 use super::{ARITY, Below, Forest, Root, fold_children};
 use crate::monoid::Monoid;
@@ -7,7 +7,7 @@ impl<M: Monoid> Forest<M> {
     /// Checks the invariants of a key's sequence.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invariant that is broken.
     pub fn check(&self, monoid: &M, root: Root) -> Result<(), String> {
         let mut last = i64::MIN;
         let mut ordered = true;

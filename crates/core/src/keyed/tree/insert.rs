@@ -1,4 +1,4 @@
-//! Entries into a tree.
+//! Inserts entries into a tree.
 
 use super::super::run::Run;
 use super::{Below, Block, Child, FULL, Forest, MAX_BLOCK, Root, TAIL};
@@ -27,7 +27,7 @@ impl<M: Monoid> Forest<M> {
                     .last()
                     .is_none_or(|last| *last <= run.times[from]);
                 scratch.merge(run, from, to);
-                // One block as long as it can be: a node takes as much as many entries.
+                // One block as long as possible: a node takes the memory of many entries.
                 let several = appended && scratch.len() > MAX_BLOCK;
                 let children = self.leaves(&scratch, 0, scratch.len(), several);
                 scratch.clear();

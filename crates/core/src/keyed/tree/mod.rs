@@ -114,7 +114,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Whether so many appends need no more memory: a tree makes room for one after the other.
+    /// Whether a number of appends needs no more memory: a tree makes room for each append.
     pub fn has_room(&self, root: Root, entries: usize) -> bool {
         match root {
             Root::Empty => false,
@@ -123,7 +123,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Makes room for so many appends, which follow, if one block can have it.
+    /// Makes room for a number of appends, which follow, if one block can hold them.
     pub fn make_room(&mut self, root: &mut Root, entries: usize, until: Option<i64>) {
         match root {
             Root::Empty if entries <= MAX_BLOCK => {
@@ -221,7 +221,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// The root of children of one level, with as many levels as they need.
+    /// The root of children of one level, with the levels that they need.
     fn rooted(&mut self, monoid: &M, mut children: Vec<Child<M::Partial>>, mut level: u8) -> Root {
         loop {
             if children.is_empty() {

@@ -1,14 +1,14 @@
-//! What is in a tree: folds, times, entries.
+//! Reads a tree: folds, times, entries.
 
 use std::ops::ControlFlow;
 
 use super::{Below, Block, Forest, Root};
 use crate::monoid::{Entry, Monoid};
 
-/// Receives times and numbers; goes on or not.
+/// Receives times and numbers; returns whether to continue.
 pub(in crate::keyed) type Visit<'a> = dyn FnMut(&[i64], &[i64]) -> ControlFlow<()> + 'a;
 
-/// Receives a block and a range of its entries; goes on or not.
+/// Receives a block and a range of its entries; returns whether to continue.
 pub(in crate::keyed) type VisitBlocks<'a> =
     dyn FnMut(Block, (usize, usize)) -> ControlFlow<()> + 'a;
 
@@ -110,8 +110,8 @@ impl<M: Monoid> Forest<M> {
         last
     }
 
-    /// The time of the entry with `behind` others behind it up to `hi`; `None` if there are
-    /// not so many.
+    /// The time of the entry with `behind` others after it up to `hi`; `None` if there are
+    /// fewer.
     pub fn time_from_end(&self, root: Root, hi: i64, mut behind: usize) -> Option<i64> {
         let mut found = None;
         self.visit_back(root, (i64::MIN, hi), &mut |times, _| {

@@ -1,4 +1,4 @@
-//! Entries out of a tree.
+//! Removes entries from a tree.
 
 use super::super::blocks::Block;
 use super::super::run::Run;
@@ -31,7 +31,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// What is left of a block; none if that is nothing.
+    /// The rest of a block; none if no entry is left.
     fn remove_from_leaf(&mut self, block: Block, gone: &[(i64, i64)]) -> (usize, Option<Block>) {
         let (Some(first), Some(last)) = (gone.first(), gone.last()) else {
             return (0, Some(block));
@@ -225,7 +225,7 @@ impl<M: Monoid> Forest<M> {
         for child in children.drain(..gone) {
             count += self.release(child.below);
         }
-        // What lies further down at the left edge: only where it is worth a visit.
+        // The levels below at the left edge, only if a visit pays.
         if let Below::Node(node) = children[0].below
             && children[0].first <= until
         {
@@ -242,7 +242,7 @@ impl<M: Monoid> Forest<M> {
         count
     }
 
-    /// Gives back a subtree; gives the number of its entries.
+    /// Frees a subtree; returns the number of its entries.
     fn release(&mut self, below: Below) -> usize {
         match below {
             Below::Leaf(block) => {

@@ -20,7 +20,7 @@ enum BySize<M: Monoid> {
     To16(Tree<M, 32, 33>),
 }
 
-/// Does something to the tree, whatever its size.
+/// Evaluates an expression on the tree, for any node size.
 macro_rules! tree {
     ($sized:expr, $tree:ident => $does:expr) => {
         match $sized {

@@ -1,4 +1,4 @@
-//! Location-sensitive partial aggregates: keeping them, and answering from them.
+//! Keeps location-sensitive partial aggregates, and answers queries from them.
 //!
 //! `query = suffix[start] ⊗ mid ⊗ tail`: the left finger, all between the fingers, the
 //! right finger. Structural code changes contents and marks what is stale; `repair`

@@ -1,4 +1,4 @@
-//! Looking at a tree: walking its entries, checking its invariants, showing its shape.
+//! Reads a tree: walks its entries, checks its invariants, returns its shape.
 
 use std::fmt;
 

@@ -1,12 +1,12 @@
-//! Giving memory back: the nodes that are in use move to arenas of their own.
+//! Frees memory by moving the nodes in use to new arenas.
 //!
-//! The tree stays as it is, node by node and aggregate by aggregate: nothing is combined,
-//! and every later answer has the bits that it would have had.
+//! The nodes and aggregates of the tree stay the same: nothing is combined, and the bits of
+//! later answers do not change.
 //!
 //! When a window holds less than a third of the entries that it once held, all of its nodes
-//! are moved: `n` entries, behind at least `2 n` evictions since the last time, each of an
-//! entry that was inserted for itself. So an entry is moved half a time, and what is held is
-//! what the window needed for at most three times its entries.
+//! are moved: `n` entries, after at least `2 n` evictions since the last time, each of which
+//! had an insert of its own. So an entry is moved half a time, and the memory is at most what
+//! the window needed for three times its entries.
 
 use super::leaf::{Leaf, SortedRun};
 use super::tree::{Children, Id, Spare, Tree};

@@ -1,4 +1,4 @@
-//! Eviction: at the front, in bulk by cutting along a boundary, and anywhere.
+//! Evicts at the front, in bulk by cutting along a boundary, and anywhere.
 
 use super::leaf::SortedRun;
 use super::tree::{Id, Spine, Tree};
@@ -13,8 +13,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn evict(&mut self) -> Option<i64> {
         let leaf = &mut self.leaves[self.left[0] as usize];
         let start = leaf.start();
-        // The time is read only where it is wanted: at the far end of a large window it
-        // is a cache miss.
+        // The time is read only if it is needed: at the far end of a large window it is a
+        // cache miss.
         let time = leaf.times[start];
         if start + 1 < self.known
             && !leaf.is_promoted(start)

@@ -1,4 +1,4 @@
-//! Insertion at the right finger; what is late is staged, or goes in by way of `sites`.
+//! Inserts at the right finger; late entries are staged, or inserted at their sites.
 use super::leaf::{RunSlice, SortedRun};
 use super::tree::{Child, Id, Siblings, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};

@@ -1,4 +1,4 @@
-//! Looking at the entries of a range, one by one.
+//! Iterates over the entries of a range.
 
 use super::tree::{Id, Tree};
 use super::{Fiba, Form};

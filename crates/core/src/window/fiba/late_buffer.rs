@@ -5,8 +5,8 @@ use super::tree::Tree;
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::{Batch, Ties};
 
-/// Late entries are staged until there is a leaf full of them at least: a bulk insert of many
-/// costs far less per entry. A large window stages more, so that several go to one leaf.
+/// Late entries are staged until they fill at least a leaf: a bulk insert of many costs far
+/// less per entry. A large window stages more, so that several go to one leaf.
 const MAX_STAGED: usize = 1 << 14;
 const STAGED_SHARE: usize = 256;
 
@@ -164,7 +164,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.set_stages_all(often && self.monoid.commutative() && self.height() > 0);
     }
 
-    /// Whether to stage all that arrives, or only what is late.
+    /// Whether to stage all arrivals, or only late ones.
     pub(super) fn set_stages_all(&mut self, all: bool) {
         self.staged.stages_all = all;
         let finger = self.right_leaf();

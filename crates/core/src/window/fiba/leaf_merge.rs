@@ -1,4 +1,4 @@
-//! Bulk insertion into one leaf: interleave, and spread over new leaves what overflows.
+//! Bulk insertion into one leaf: interleaves, and spreads the overflow over new leaves.
 
 use super::leaf::{Leaf, RunSlice, SortedRun};
 use super::search::gallop;

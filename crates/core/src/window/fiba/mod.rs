@@ -25,7 +25,7 @@
 //! A balanced tree with *fingers* at both ends. Search climbs from the nearer finger as
 //! far as it must. Aggregates are kept by place: Π↑ of a whole subtree off the spines;
 //! Π↙ and Π↘ down the spines, so that a change near an end need not reach the root; the
-//! root's own Π without its outermost children. The fingers together know everything.
+//! root's own Π without its outermost children.
 //!
 //! ```text
 //!                root: mid aggregate            query = suffix[start] ⊗ mid ⊗ tail
@@ -49,12 +49,11 @@
 //!    Leaves off the spines hold at least `L/8`; the fingers at least one entry.
 //! 5. *Late entries are staged*, a leaf full of them or one in 256 of a large window, at
 //!    most 16,384, and inserted together; the amortised cost is that of a bulk insert, and
-//!    the worst that of one of so many. If combining
-//!    commutes the tail takes their values at once, else a query first moves them in. The
-//!    oldest staged time bounds what eviction may do without moving them in. Where late
-//!    is the rule (a quarter of the arrivals), all that arrives is staged: whether an
-//!    entry is late would be mispredicted. Small batches scattered over the leaves wait
-//!    in the same place.
+//!    the worst that of a bulk insert of all of them. If combining commutes, the tail takes
+//!    their values at once, else a query first inserts them. The oldest staged time bounds
+//!    the evictions that are possible without inserting them. If late entries are frequent
+//!    (a quarter of the arrivals), all arrivals are staged, as the branch on "late" would be
+//!    mispredicted. Small batches scattered over the leaves are staged, too.
 //! 6. *Bulk evict repairs arity top down*, each node keeping a child to spare, so that
 //!    merges always find their neighbour under the same parent; published is bottom up
 //!    with non-sibling neighbours. The same nodes are touched.
@@ -123,7 +122,7 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         Self { monoid, ties, form }
     }
 
-    /// The window as a tree, from now on.
+    /// Converts the window to a tree.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> &mut Tree<M, L, F> {

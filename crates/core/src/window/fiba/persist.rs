@@ -1,7 +1,7 @@
-//! A tree as bytes, structure and aggregates included: a restored window goes on with
-//! bit-identical answers, floats too.
+//! Writes a tree as bytes, with structure and aggregates: the answers of a restored window are
+//! identical bit for bit, also those of floats.
 //!
-//! Preorder by level; the height is read first and bounds the depth of reading.
+//! Nodes are in preorder; the height is read first and bounds the depth of reading.
 
 use super::Form;
 use super::leaf::{Leaf, SortedRun};
@@ -173,8 +173,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         Ok(())
     }
 
-    /// Refuses thin nodes as it meets them: what is allocated stays in proportion to what
-    /// was read.
+    /// Refuses thin nodes when it reads them, so that the allocated memory stays in proportion
+    /// to the bytes read.
     fn read_node(&mut self, level: usize, spine: Spine, input: &mut Reader<'_>) -> Result<Id> {
         if level == 0 {
             return self.read_leaf(spine, input);

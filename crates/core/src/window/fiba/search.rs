@@ -1,4 +1,4 @@
-//! Searching short sorted runs. Both give what `partition_point` gives.
+//! Searches short sorted runs. Both functions return the result of `partition_point`.
 
 const BLOCK: usize = 8;
 

@@ -1,10 +1,10 @@
-//! A handful of entries: folded for every query, which beats keeping any partial.
+//! A window of a few entries, folded for every query, which is faster than keeping partials.
 //! Windows per key are mostly this small; this form takes a few dozen bytes.
 
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 use crate::window::{Batch, Ties};
 
-/// Promoted entries, only there if there are any. Bit `i` is entry `i`.
+/// Promoted entries, `None` without any. Bit `i` is entry `i`.
 #[derive(Clone, Debug)]
 struct Promoted<P> {
     bits: u32,

@@ -1,4 +1,4 @@
-//! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
+//! The memory of the tree: leaves and inner nodes in arenas, spines, deferred free list.
 
 use super::late_buffer::LateBuffer;
 use super::leaf::{Leaf, SortedRun};

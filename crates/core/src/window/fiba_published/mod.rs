@@ -1,4 +1,4 @@
-//! fiba_published: the finger B-tree aggregator as it was printed, single and bulk.
+//! fiba_published: the finger B-tree aggregator as published, single and bulk.
 //!
 //! | card   |                                                                       |
 //! |--------|-----------------------------------------------------------------------|
@@ -9,7 +9,7 @@
 //! | costs  | insert, evict(t): amortised O(log d); evict of the oldest: amortised  |
 //! |        | O(1); query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);   |
 //! |        | evict_until: amortised O(log m), worst O(log n); insert_many:         |
-//! |        | O(log d + m (1 + log(d/m))); without `bulk`, as many single steps.    |
+//! |        | O(log d + m (1 + log(d/m))); without `bulk`, m single operations.     |
 //! |        | Beside the combines, a search visits O(log d) nodes, and single       |
 //! |        | operations split, merge and move twice at most, amortised. Values     |
 //! |        | that own memory are dropped at once, which makes evict_until of m     |
@@ -25,10 +25,10 @@
 //! right spine Π↘. A change near an end then need not reach the root, and
 //! `query = left finger ⊗ root ⊗ right finger`.
 //!
-//! *Bulk evict* cuts along the boundary between what goes and what stays, bottom up, and
-//! fixes each underflow with the right neighbour, whichever parent that has. *Bulk insert*
-//! finds all sites in one sweep, then goes level by level: interleave, split, promote. Both
-//! end with one pass down the spines.
+//! *Bulk evict* cuts along the boundary between evicted and remaining entries, bottom up, and
+//! fixes each underflow with the right neighbour, under any parent. *Bulk insert* finds all
+//! sites in one sweep, then works level by level: interleave, split, promote. Both end with
+//! one pass down the spines.
 //!
 //! # Parameters
 //! `arity` is μ; `bulk` off makes the bulk operations loops of single ones (the paper's

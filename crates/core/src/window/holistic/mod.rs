@@ -9,14 +9,14 @@
 //! |        | distinct count O(1); a part's answer O(m log m) for m rows in it         |
 //! | space  | 16 bytes per row and column, and those of [`ranks`] and [`tally`]        |
 //!
-//! Idea: what a monoid's partials are to other windows, structures over all values are to
-//! these: [`Ranks`](ranks::Ranks) finds a value by its rank, [`Tally`](tally::Tally)
-//! knows how often each is there. Both can take out what they took in, whatever the order,
-//! so a row that is evicted must be found: rows lie in a FiBA tree by time, each on its
-//! own (ties are kept there), whatever this window does at equal times.
+//! Idea: structures over all values replace the partials of a monoid:
+//! [`Ranks`](ranks::Ranks) finds a value by its rank, [`Tally`](tally::Tally) counts each
+//! value. Both can remove a value in any order, so an evicted row must be found: a FiBA tree
+//! holds the rows by time, each as an entry of its own (ties are kept there), for both
+//! treatments of equal times in this window.
 //!
-//! Aggregations of the same window that have a monoid run in a window of their
-//! own, which sees the same calls.
+//! The aggregations that have a monoid run in a window of their own, which gets the same
+//! calls.
 //!
 //! Invariants, checked by `check`:
 //! 1. All columns, and the monoid window, have the same times.

@@ -1,4 +1,4 @@
-//! The rows of a column as a monoid, so that a tree can keep them.
+//! A monoid over the rows of a column, so that a tree can keep them.
 
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

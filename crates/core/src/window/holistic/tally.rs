@@ -1,4 +1,4 @@
-//! tally: how often each value is there, and which is there most often.
+//! tally: the count of each value, and the most frequent values.
 //!
 //! | card   |                                                                          |
 //! |--------|--------------------------------------------------------------------------|
@@ -125,7 +125,7 @@ impl<T: Clone> Tally<T> {
         *self = Self::new(self.order.is_some());
     }
 
-    /// Bytes held, about: the standard library does not tell what its trees hold.
+    /// Bytes held, about: the standard library does not report the memory of its trees.
     pub fn bytes(&self) -> usize {
         let slot = size_of::<(i64, (u32, Option<T>))>() + 1;
         let place = size_of::<(Reverse<u32>, i64)>();

@@ -1,4 +1,4 @@
-//! Refuses entries with which more answers would fall due than anybody reads.
+//! Refuses entries with which too many answers would fall due.
 
 use super::plan::{MOST_ANSWERS, Query, Unit};
 use super::schedule::Schedule;

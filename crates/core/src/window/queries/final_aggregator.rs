@@ -1,7 +1,7 @@
-//! The final aggregator: what makes answers of slices (SlickDeque 2018, §2.2).
+//! The final aggregator, which combines slices to answers (SlickDeque 2018, §2.2).
 //!
-//! Any structure that answers for several ranges is one, and a fiba of slices. They are
-//! behind one object, so that a window with queries is compiled once per aggregation.
+//! It is any structure that answers for several ranges, or a fiba of slices. Both implement
+//! one trait object, so that a window with queries is compiled once per aggregation.
 
 use super::super::fiba::Fiba;
 use super::super::fifo::{read_place, write_place};
@@ -10,7 +10,7 @@ use super::super::{Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// The range that is asked for, by number, and how many of the youngest slices it has.
+/// A range to answer for, by number, and the number of the youngest slices that it has.
 pub type Wanted = (usize, usize);
 
 /// A queue of slices.
@@ -19,7 +19,7 @@ pub trait FinalAggregator<M: Monoid>: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether a range that is asked for may begin later from then on, and not earlier.
+    /// Whether the begin of a range may only rise from answer to answer.
     fn is_ranked(&self) -> bool;
     fn insert(&mut self, slice: M::Partial);
     /// Evicts the oldest slices, which must be there.
@@ -27,18 +27,18 @@ pub trait FinalAggregator<M: Monoid>: Send {
     /// The folds of some of the youngest slices each, which must be there; the counts
     /// fall. `each` gets positions in `wanted`.
     fn answers(&mut self, wanted: &[Wanted], each: &mut dyn FnMut(usize, M::Partial));
-    /// An empty one of the same make, for so many ranges.
+    /// An empty one of the same kind, for a number of ranges.
     fn fresh(&self, ranges: usize) -> Box<dyn FinalAggregator<M>>;
     fn check(&self, slices: &[M::Partial]) -> std::result::Result<(), String>;
     /// Bytes held.
     fn bytes(&self) -> usize;
     fn write(&self, out: &mut Writer);
-    /// Reads what `write` wrote, into an empty one for as many ranges.
+    /// Reads the bytes of `write` into an empty one for the same number of ranges.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
     fn boxed_clone(&self) -> Box<dyn FinalAggregator<M>>;
 }
 
-/// A final aggregator of a structure, for so many ranges.
+/// A final aggregator of a structure, for a number of ranges.
 pub fn of_structure<M: Monoid, F: Shared<M>>(
     fifo: F,
     ranges: usize,
@@ -53,8 +53,9 @@ pub fn of_structure<M: Monoid, F: Shared<M>>(
     })
 }
 
-/// Invariants: of a structure that is told where its ranges begin, `begins` has the first
-/// slice of each, counted since ever, and `order` the ranges by that. Others need neither.
+/// Invariants: for a structure that keeps its ranges apart, `begins` has the number of the
+/// first slice of each among all slices ever, and `order` the ranges by that. Other
+/// structures need neither.
 /// Slices before the first begin have left the structure, and may be held by the caller.
 #[derive(Clone)]
 struct Structure<F> {
@@ -68,7 +69,7 @@ struct Structure<F> {
 }
 
 impl<F> Structure<F> {
-    /// Updates the begins of ranges; the structure hears of it by `counts`.
+    /// Updates the begins of ranges; the structure gets them as `counts`.
     fn begin<M: Monoid>(&mut self, wanted: &[Wanted])
     where
         F: Shared<M>,

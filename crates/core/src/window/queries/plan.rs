@@ -1,8 +1,8 @@
-//! The shared plan: where entries are cut into slices, for many queries at once.
+//! The shared plan: the edges at which entries are cut into slices for many queries.
 //!
 //! A query of a range and a slide has a window for every *end*, the multiples of its
 //! slide. Entries between two *edges* make a slice, which is folded once for all queries.
-//! Where the edges are is one of three techniques (SlickDeque 2018, §2.1):
+//! Three techniques choose the edges (SlickDeque 2018, §2.1):
 //!
 //! | technique | edges of a query                                                      |
 //! |-----------|-----------------------------------------------------------------------|
@@ -15,14 +15,14 @@
 //! one, or where the multiple is beyond int64, the next edge is computed when it is needed.
 //!
 //! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
-//! at b parts what is at b or before from what is behind.
+//! at b separates positions up to b from those after it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// What ranges and slides count; or what ends the windows of a data-driven query, whose
-/// flags are numbered.
+/// The unit of ranges and slides, or the end of the windows of a data-driven query, whose flags
+/// are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     Time,
@@ -68,7 +68,7 @@ pub struct Query {
     pub slide: i64,
 }
 
-/// How slices are cut, in the order of preference where they cut alike.
+/// A technique to cut slices; of techniques with the same edges, the first is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
     Panes,
@@ -117,7 +117,7 @@ impl Multiples {
         }
     }
 
-    /// The first at or behind a position; `None` beyond int64.
+    /// The first at or after a position; `None` beyond int64.
     pub fn next(self, from: i64) -> Option<i64> {
         let ahead = self.remainder - from.rem_euclid(self.step);
         from.checked_add(if ahead < 0 { ahead + self.step } else { ahead })
@@ -218,7 +218,7 @@ fn list(each: &[Multiples], length: i64) -> Option<(i64, Vec<i64>)> {
     Some((length, edges))
 }
 
-/// What the queries of one unit share.
+/// The shared plan of the queries of one unit.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// The least common multiple of the slides; `None` beyond int64.

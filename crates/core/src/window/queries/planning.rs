@@ -1,4 +1,4 @@
-//! What is done with the queries of a window, whatever its aggregation.
+//! Operations on the queries of a window, for any aggregation.
 
 use super::QueryWindow;
 use super::plan::{Query, Unit};
@@ -6,31 +6,30 @@ use super::schedule::Schedule;
 use crate::monoid::Monoid;
 use crate::window::{Batch, Refused, Window};
 
-/// The queries of a window, whatever its aggregation.
+/// The queries of a window, for any aggregation.
 pub trait Planning {
     fn schedule(&self) -> &Schedule;
-    /// Goes by that schedule from now on. The entries that are there were inserted
-    /// without one.
+    /// Starts that schedule. The present entries were inserted without one.
     fn start(&mut self, schedule: Schedule);
     /// Whether it has been started.
     fn is_started(&self) -> bool;
-    /// Expects as many queries as that schedule has, before it is started.
+    /// Sets the number of queries to that of a schedule, before it is started.
     fn expect(&mut self, schedule: Schedule);
-    /// Adds a query and gives its number.
+    /// Adds a query and returns its number.
     fn add(&mut self, query: Query) -> usize;
-    /// Drops a query; false if there is none of that number.
+    /// Drops a query; false if no query has that number.
     fn drop_query(&mut self, number: usize) -> bool;
     /// Whether so few ends fall due up to a time that all can be answered.
     ///
     /// # Errors
     /// [`Refused::Many`].
     fn admits_advance(&self, time: i64) -> Result<(), Refused>;
-    /// Says that no entries come up to a time: ends up to it fall due.
+    /// Declares that no more entries up to a time will arrive: ends up to it fall due.
     fn advance(&mut self, time: i64);
-    /// How many slices there are, the open one included.
+    /// The number of slices, the open one included.
     fn slice_count(&self) -> usize;
-    /// Says which of the entries that come next have flags: their places in order of
-    /// time, rising, each with the set of its flags.
+    /// Sets the flags of the next entries: their places in order of time, rising, each with
+    /// the set of its flags.
     fn announce(&mut self, flagged: &[(usize, u64)]);
 }
 

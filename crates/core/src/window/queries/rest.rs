@@ -4,10 +4,10 @@
 //!   entries   b c | d e | f g h i | j k        a is evicted
 //!             rest    slices          open
 //! ```
-//! All windows that reach behind the first slice begin with the rest, and one eviction may
-//! leave a large one. So its suffix folds are kept: a window takes one combine for the rest,
-//! however long that is. They are made when a window first needs them; evictions drop them
-//! from the front.
+//! All windows that begin before the first slice begin with the rest, and one eviction may
+//! leave a large rest. So its suffix folds are kept: a window takes one combine for a rest of
+//! any length. They are made when a window first needs them; evictions drop them from the
+//! front.
 
 use super::super::fifo::join;
 use crate::monoid::Monoid;

@@ -1,4 +1,4 @@
-//! The partial aggregator: entries folded into slices, behind which a final aggregator is.
+//! The partial aggregator, which folds entries into slices for the final aggregator.
 //!
 //! ```text
 //!   entries   a b c | d e | f g h i | j k
@@ -9,8 +9,8 @@
 //!    `open_begin`, where the open slice begins.
 //! 2. The final aggregator holds the fold of each closed slice, `open` that of the open
 //!    one, if it has entries.
-//! 3. What is before the first slice is a rest of one that was partly evicted: it is in no
-//!    slice.
+//! 3. The entries before the first slice are the rest of one that was partly evicted: they
+//!    are in no slice.
 
 use super::super::entries::partition;
 use super::super::fifo::{Fifo, fold, read_place, write_place};
@@ -61,8 +61,8 @@ impl<M: Monoid> Slices<M> {
         self.open_begin = self.tail;
     }
 
-    /// Forgets the slices, for others to be cut of the same entries: [`Slices::refold`]
-    /// wants each of them again.
+    /// Drops the slices, so that the same entries can be cut anew: [`Slices::refold`] takes
+    /// each of them again.
     pub fn restart(&mut self, ranges: usize) {
         self.aggregator = self.aggregator.fresh(ranges);
         self.begins.clear();

@@ -1,4 +1,4 @@
-//! Entries that others may still come before: they wait in a fiba, in order of time.
+//! A fiba of the entries that wait, since earlier ones may still arrive.
 
 use super::super::fiba::Fiba;
 use super::super::{Batch, Ties, Window};
