@@ -5,7 +5,7 @@
 //! ```
 //!
 //! and one line of JSON for each, which has the `id` and either figures or an `error`.
-//! `bench/experiments` writes the lines and draws the figures; [`order::Order`] has the
+//! `bench/experiments` writes the lines and draws the figures; [`order::Order`] defines the
 //! words, [`structures::run`] the structures.
 
 mod counted;

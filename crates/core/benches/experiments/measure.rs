@@ -1,4 +1,4 @@
-//! The rounds of each mode, and what is measured of them.
+//! The rounds of each mode, and their measurement.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use crate::structures::{Answer, Subject};
 /// Times far above those of the stream: the `d` entries that stay youngest.
 const FAR: i64 = 1 << 60;
 
-/// Rounds between two looks at the clock, at least so many items.
+/// The least number of items between two readings of the clock.
 const CHUNK: usize = 1024;
 
-/// At most so many samples of a latency are kept.
+/// The most samples of a latency that are kept.
 const SAMPLES: usize = 4 << 20;
 
 /// Points of a series over the rounds.
@@ -374,7 +374,7 @@ pub fn twin<M: Operator, W: Window<M>>(order: &Order, monoid: &M, big: W, small:
     })
 }
 
-/// One window, asked as a whole and for its youngest entries.
+/// One window, queried as a whole and for its youngest entries.
 pub fn range<M: Operator, W: Window<M>>(order: &Order, monoid: &M, window: W) -> Answer {
     let before = window.bytes();
     let window = crate::structures::Timed::<W, false>(window);

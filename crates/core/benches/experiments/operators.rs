@@ -1,5 +1,5 @@
-//! The operators of the papers, as the papers have them: partials without "no value",
-//! errors of rounding or overflow, which is what published code measures itself with.
+//! The operators of the papers: partials without "no value", rounding errors or overflow, as
+//! in published measurements.
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ pub trait Operator: Monoid {
     /// What enters for a value of the stream: lift, as far as it is done once per value.
     fn input(&self, value: i64) -> Self::In;
 
-    /// The answer, which nobody reads.
+    /// The answer, which is not read.
     #[inline]
     fn lower(&self, partial: Self::Partial) {
         black_box(partial);

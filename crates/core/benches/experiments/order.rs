@@ -178,7 +178,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The next values, at most so many; at least one.
+    /// The next values: at least one, and at most the given number.
     #[inline]
     pub fn run(&mut self, most: usize) -> &[i64] {
         let from = self.next;

@@ -1,4 +1,4 @@
-//! What the process holds in memory, where the system says (Linux).
+//! The resident memory of the process, if the system reports it (Linux).
 
 /// In bytes; 0 where it is not known.
 pub fn resident() -> i64 {

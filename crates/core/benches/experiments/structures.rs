@@ -1,4 +1,4 @@
-//! The structures by name, behind what all of them can do.
+//! The structures by name, behind one interface.
 
 use slidewise_core::monoid::{Entry, Invertible, Monoid, Selective};
 use slidewise_core::window::aba::Aba;

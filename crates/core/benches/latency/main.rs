@@ -1,14 +1,14 @@
-//! How long single calls take: p50 to p99.999 and the longest, in nanoseconds of wall
-//! time, of windows of the core over the sum of integers. Prints a table; `--json FILE`
+//! Measures the latency of single calls: p50 to p99.999 and the longest, in nanoseconds of
+//! wall time, of windows of the core over the sum of integers. Prints a table; `--json FILE`
 //! records it, with the curves.
 //!
 //! `cargo bench -p slidewise-core --bench latency -- [FILTER] [--log-n 14]... [--repeat 3]
 //! [--json FILE]`
 //!
-//! Every item is an evict, an insert in order and a query. They are timed together, and
-//! in a run of its own each alone. Time for which the thread waited for a core does not
-//! count, where the system tells (Linux). Every figure is the lowest of the repeats: what
-//! else the machine does only ever adds.
+//! Every item is an evict, an insert in order and a query. They are timed together, and each
+//! alone in a separate run. Time for which the thread waited for a core does not count, if
+//! the system reports it (Linux). Every figure is the lowest of the repeats, as other load of
+//! the machine only adds time.
 
 mod samples;
 

@@ -25,7 +25,7 @@ impl Samples {
         }
     }
 
-    /// What it was taken for, in nanoseconds; none if it cannot be told.
+    /// Its duration in nanoseconds; none if it is unknown.
     #[inline]
     pub fn take(&mut self, spent: Duration) -> Option<u32> {
         let spent = match spent > SUSPICIOUS {

@@ -3,10 +3,10 @@
 //!
 //! `cargo bench -p slidewise-core --bench queries -- [FILTER] [--repeat 3]`
 //!
-//! An entry a second. `nested` has slides from a minute to an hour and ranges that they
-//! divide, up to six hours; of `ragged` slides and ranges are any numbers of seconds up to
-//! half an hour and two hours. `late` has the entries of `nested` out of order by up to a
-//! minute. Time is thread CPU time, the inserts and the answers together.
+//! Entries are a second apart. `nested` has slides from a minute to an hour, which divide
+//! their ranges of up to six hours; `ragged` has slides of any number of seconds up to half
+//! an hour, and ranges up to two hours. `late` has the entries of `nested` out of order by up
+//! to a minute. Time is thread CPU time, of inserts and answers together.
 
 use std::hint::black_box;
 
@@ -25,7 +25,7 @@ use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 
 const QUERIES: [usize; 6] = [1, 4, 16, 64, 256, 1024];
-/// About so many entries are inserted in a run, of all windows together.
+/// The number of entries that a run inserts into all windows together, about.
 const INSERTS: usize = 1 << 25;
 /// Two days of entries at most, and nine hours at least.
 const MOST: usize = 1 << 18;

@@ -1,4 +1,4 @@
-//! A partial of 512 bytes: what combining and copying cost where they are expensive.
+//! A partial of 512 bytes, for which combining and copying are expensive.
 
 use slidewise_core::monoid::Monoid;
 

@@ -1,5 +1,5 @@
-//! The first-in first-out structures, driven bare: no times, no raw values beside them.
-//! An item is one evict, one insert and one query.
+//! The first-in first-out structures alone, without times and raw values. An item is one
+//! evict, one insert and one query.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The command line, and the table that comes out.
+//! The command line, and the table of results.
 
 use std::process::Command;
 use std::time::Duration;

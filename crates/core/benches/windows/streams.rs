@@ -181,7 +181,7 @@ pub fn scattered<M: Monoid>(
                 window.insert(time, Entry::Raw(value(time as u64 % 101)));
                 black_box(window.query());
                 if how == "alone" {
-                    // Asking for the length moves in what is staged.
+                    // `len` inserts the staged entries.
                     black_box(window.len());
                 }
             }

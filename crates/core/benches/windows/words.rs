@@ -1,6 +1,6 @@
-//! Partials of one machine word that know nothing else: a sum that wraps, a maximum
-//! without "no value". Code that others publish measures itself with such; what the
-//! package computes tells overflow and "nothing" apart, in sixteen bytes.
+//! Partials of one machine word: a sum that wraps, a maximum without "no value". Published
+//! code is measured with such partials; those of the package also represent overflow and
+//! "no value", in sixteen bytes.
 
 use slidewise_core::monoid::{Invertible, Monoid};
 

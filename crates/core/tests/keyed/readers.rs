@@ -1,5 +1,5 @@
-//! Readers beside a writer: each question sees whole batches. `make test-sanitizer` runs
-//! it for minutes under ThreadSanitizer.
+//! Readers in parallel with a writer: each query sees whole batches. `make test-sanitizer`
+//! runs it for minutes under ThreadSanitizer.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const BATCHES: i64 = 300;
 /// The length of the windows, and how far behind a late row is.
 const LENGTH: i64 = 50;
 const LATE: i64 = 30;
-/// Entries are evicted so far behind the writer, every so many batches.
+/// The distance of evictions from the writer, and the batches between two evictions.
 const KEPT: i64 = 200;
 const EVICTS: i64 = 40;
 

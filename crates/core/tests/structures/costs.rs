@@ -1,9 +1,9 @@
 //! The costs promised on fiba's card, asserted by counting combines.
 //!
 //! Every test runs window sizes from 2⁰ to 2¹³ (2²⁰ in `make test-long`) and a non-
-//! commutative monoid that is queried after every single operation, so that nothing can be
-//! put off. Leaves of `L` and arity `F` enter the bounds as the constants they are:
-//! refolding a leaf takes L − 1 combines, refolding a node F − 1.
+//! commutative monoid that is queried after every single operation, so that no work is
+//! deferred. Leaves of `L` and arity `F` are constants of the bounds: refolding a leaf takes
+//! L − 1 combines, refolding a node F − 1.
 
 use crate::common::Random;
 use crate::common::costs::{arrivals, combines, log2, sizes};
@@ -12,7 +12,7 @@ use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::{Batch, Ties, Window};
 
-/// Room between entries for others to come.
+/// The gap between entries, for later ones.
 const GAP: i64 = 1 << 20;
 
 fn filled<M: Monoid<In = i64>, const L: usize, const F: usize>(
@@ -299,7 +299,7 @@ fn inserts_into_one_gap<const L: usize, const F: usize>() {
 }
 
 /// A commutative monoid stages: the amortised cost of a late insert is a few combines,
-/// whatever the leaf size, and a query takes 2 with entries staged.
+/// for any leaf size, and a query takes 2 with entries staged.
 #[test]
 fn staging_costs_few_combines() {
     let mut random = Random(29);

@@ -1,6 +1,5 @@
-//! The table of costs that cards show, row by row, in both directions: no operation takes
-//! more, and one takes as much. Windows of 2⁴ to 2¹² entries here, to 2²⁰ in
-//! `make test-long`.
+//! The costs on the cards, row by row, in both directions: no operation takes more, and one
+//! takes exactly as much. Windows have 2⁴ to 2¹² entries here, up to 2²⁰ in `make test-long`.
 
 use crate::common::costs::all_sizes;
 use crate::common::monoids::{Affine, Largest, Total, take_combines, take_inverses};
@@ -36,7 +35,7 @@ use slidewise_core::window::{Batch, Ties, Window};
 /// What an operation may be: of a window, whose entries have rising times.
 type Stepper = Box<dyn FnMut(Do)>;
 
-/// Given the window of a row, however it is of.
+/// A function of the window of a row, of any type.
 trait Use {
     fn take<M: Monoid<In: From<i64>>, W: Window<M> + 'static>(&mut self, window: W);
 
@@ -49,7 +48,7 @@ fn caching(row: &Row) -> bool {
     row.variant != "caching=False"
 }
 
-/// Hands over the window of a row, for about n entries.
+/// Passes on the window of a row, for about n entries.
 fn window_of<M: Monoid<In: From<i64>>>(
     row: &Row,
     maps: M,
@@ -86,7 +85,7 @@ fn window_of<M: Monoid<In: From<i64>>>(
     }
 }
 
-/// The same, of whatever the row asks for.
+/// The same, for the structure of the row.
 fn lawful(row: &Row, ties: Ties, n: usize, user: &mut impl Use) {
     match (row.algorithm, row.variant) {
         ("subtract_on_evict", _) => user.queue(SubtractOnEvict::new(Total), ties),

@@ -120,8 +120,8 @@ fn b_int_inserts_for_one_and_asks_for_two_logs() {
     }
 }
 
-/// Three per slide, and per query whatever comes between them; the window reset is paid by
-/// the queries before it.
+/// Three per slide, and per query with any operations between them; the window reset is paid
+/// by the queries before it.
 #[test]
 fn flat_fit_slides_for_three() {
     let pays = [Some(0), Some(0), Some(3)];

@@ -8,7 +8,7 @@ use slidewise_core::window::daba_late::DabaLate;
 use slidewise_core::window::daba_sources::DabaSources;
 use slidewise_core::window::{Ties, Window};
 
-/// The tree is as large as the bound: so are the costs, whatever the window.
+/// The costs depend on the latency bound, as the tree does, and not on the window.
 #[test]
 fn late_costs_go_by_the_bound() {
     let mut random = Random(7);
@@ -42,7 +42,7 @@ fn late_costs_go_by_the_bound() {
     }
 }
 
-/// What is older than the bound leaves for two combines, each time, as from DABA.
+/// Evicting an entry older than the bound takes two combines each time, as in DABA.
 #[test]
 fn late_evicts_old_entries_in_constant_time() {
     let mut random = Random(8);
@@ -62,8 +62,8 @@ fn late_evicts_old_entries_in_constant_time() {
     }
 }
 
-/// After a pause all that was young moves on at once: three combines for each and what it
-/// takes to leave the tree, amortised, though a single insert may be long.
+/// After a pause all young entries move to DABA at once: amortised three combines for each,
+/// and those to leave the tree, though a single insert may be long.
 #[test]
 fn late_moves_on_at_amortised_cost() {
     for burst in [10, 1000, 50_000] {

@@ -1,4 +1,4 @@
-//! What DABA and DABA Lite copy and move in any one operation, and combine: constants, for
+//! The copies, moves and combines of DABA and DABA Lite in a single operation: constants, for
 //! n up to 2¹⁷, or 2²² if `SLIDEWISE_COSTS` is `all`.
 
 use crate::common::costs::all_sizes;
@@ -13,8 +13,8 @@ use slidewise_core::window::in_order::InOrder;
 /// back, and they are moved.
 const BLOCK: u64 = 64;
 
-/// The most that any one operation copies or moves, whatever it is, and the most combines
-/// of an insert, an evict and a query.
+/// The most copies or moves of any single operation, and the most combines of an insert, an
+/// evict and a query.
 fn worst(mut step: impl FnMut(Do), path: impl FnOnce(&mut dyn FnMut(Do))) -> (u64, [u64; 3]) {
     let (mut copies, mut combines) = (0, [0; 3]);
     take_copies();

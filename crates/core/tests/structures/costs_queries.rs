@@ -1,5 +1,5 @@
 //! The costs of a shared plan, asserted by counting: entries are folded into slices once for
-//! all queries, and a final aggregator takes per slice what SlickDeque §4.1 says.
+//! all queries, and a final aggregator takes the combines of SlickDeque §4.1 per slice.
 
 use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
 use slidewise_core::monoid::{Entry, Monoid};
@@ -102,7 +102,7 @@ fn flat_fit_takes_one_per_slice_and_range() {
     });
 }
 
-/// FlatFAT and B-Int: at most log₂ n per slice and range, and as many for the slice itself.
+/// FlatFAT and B-Int: at most log₂ n per slice and range, and log₂ n for the slice itself.
 #[test]
 fn trees_take_a_logarithm_per_slice_and_range() {
     for algorithm in [Algorithm::FlatFat { capacity: 1 }, Algorithm::BInt] {

@@ -1,4 +1,4 @@
-//! The costs promised on the cards of what answers for many ranges, asserted by counting.
+//! The costs on the cards of the structures for many ranges, asserted by counting.
 
 use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
@@ -25,8 +25,8 @@ fn lengths(ranges: usize) -> Vec<Reach> {
     (1..=ranges).map(Reach::Entries).collect()
 }
 
-/// Inv: a combine and an inverse per slide and range, exactly, whatever the lengths. (Of
-/// the largest window fewer ranges: filling it takes a combine for each.)
+/// Inv: a combine and an inverse per slide and range, exactly, for all lengths. (The largest
+/// window has fewer ranges: filling it takes a combine for each.)
 #[test]
 fn slick_deque_inv_costs_two_per_slide_and_range() {
     for log in sizes() {
@@ -70,7 +70,7 @@ fn daba_chain_costs_seven_per_slide_and_range() {
     }
 }
 
-/// With all ranges asked for at every slide, flat_fit takes a combine per range at most
+/// With all ranges queried at every slide, flat_fit takes a combine per range at most
 /// (SlickDeque §4.1, max-multi-query).
 #[test]
 fn flat_fit_costs_one_per_slide_and_range() {
@@ -90,8 +90,8 @@ fn flat_fit_costs_one_per_slide_and_range() {
 }
 
 /// Non-Inv: fewer than two comparisons per slide, amortised, for all ranges together,
-/// whatever the input, and n at worst: descending input fills the deque, and what comes
-/// after outdoes it all.
+/// for any input, and n at worst: descending input fills the deque, and the next value
+/// removes all of it.
 #[test]
 fn slick_deque_costs_less_than_two_per_slide() {
     for log in sizes() {

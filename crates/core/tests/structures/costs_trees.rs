@@ -15,7 +15,7 @@ use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::{Batch, Ties, Window};
 
 const ARITIES: [usize; 4] = [2, 4, 8, 16];
-/// Room between entries for others to come.
+/// The gap between entries, for later ones.
 const GAP: i64 = 1 << 20;
 
 type Tree = BTree<Affine<0>>;
@@ -43,7 +43,7 @@ fn levels(arity: usize, n: usize) -> f64 {
     1.0 + (2.0 + n as f64).log2() / (arity as f64).log2()
 }
 
-/// A check of one figure against its bound; says all it knows if it fails.
+/// Checks a figure against its bound; the message has both.
 fn require(figure: f64, bound: f64, what: std::fmt::Arguments<'_>) {
     if std::env::var("SLIDEWISE_SHOW").is_ok() {
         println!("{what}: {figure:.1} of {bound:.1} ({:.2})", figure / bound);
@@ -332,7 +332,7 @@ fn fiba_fills_one_gap() {
     }
 }
 
-/// Filling and draining around a split: coins must pay for what comes back.
+/// Filling and draining around a split: the amortised bound must hold for each return.
 #[test]
 fn fiba_oscillates_at_any_size() {
     for log in sizes() {

@@ -1,5 +1,5 @@
-//! Bytes that were changed, read into the structures: refused, or a sound window. And
-//! memory that must come back.
+//! The structures refuse damaged bytes, or read them as a sound window. Shrunk windows free
+//! their memory.
 
 use crate::common::Random;
 use crate::each::{self, Test};

@@ -1,4 +1,4 @@
-//! Drives a structure through sizes, and counts: what the tests of costs share.
+//! Drives a structure through sizes, and counts, for the tests of costs.
 
 use crate::common::Random;
 use crate::common::costs::sizes;
@@ -14,7 +14,7 @@ pub enum Do {
     Query,
 }
 
-/// So many operations, a query after each.
+/// A number of operations, with a query after each.
 fn run(step: &mut impl FnMut(Do), what: Do, count: usize) {
     for _ in 0..count {
         step(what);
@@ -63,7 +63,7 @@ pub fn saw(n: usize, mut step: impl FnMut(Do)) {
     }
 }
 
-/// Filled to n, then so many slides, each an evict, an insert and one query; drained.
+/// Filled to n, then slid: each slide is an evict, an insert and one query; drained.
 pub fn in_pairs(n: usize, slides: usize, mut step: impl FnMut(Do)) {
     run(&mut step, Do::Insert, n);
     pairs(slides, &mut step);
@@ -79,8 +79,8 @@ pub fn pairs(slides: usize, mut step: impl FnMut(Do)) {
     }
 }
 
-/// Stays at n, give or take one or two, after a slide by `by`: whatever is about to happen
-/// there must not happen again and again. Then drains.
+/// Stays within two of n, after a slide by `by`: a costly step at this size must not repeat.
+/// Then drains.
 pub fn tremble(n: usize, by: usize, mut step: impl FnMut(Do)) {
     run(&mut step, Do::Insert, n);
     slide(&mut step, by);
@@ -197,7 +197,7 @@ pub fn counted(
 }
 
 /// Counts on all paths: up and down at sizes small, odd and large, around every small size
-/// in every state, and at random. What is made is made for about so many entries.
+/// in every state, and at random. `make` gets the approximate number of entries.
 pub fn on_all_paths<S: FnMut(Do)>(pays: Pays, make: impl Fn(usize) -> S, check: impl Fn(&Counted)) {
     for n in sizes().map(|log| 1 << log).chain([7, 63, 1000, 4095]) {
         check(&counted(pays, make(n), |step| drive(n, step)));

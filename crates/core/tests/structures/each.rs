@@ -29,7 +29,7 @@ pub trait Test<M: Monoid> {
     }
 }
 
-/// All that ask for no more than associativity, but the trees of `fiba` and `btree`.
+/// All that need only associativity, except the trees of `fiba` and `btree`.
 pub fn associative<M: Monoid>(monoid: &M, ties: Ties, test: &mut impl Test<M>) {
     let m = || monoid.clone();
     for caching in [true, false] {
@@ -49,14 +49,14 @@ pub fn associative<M: Monoid>(monoid: &M, ties: Ties, test: &mut impl Test<M>) {
     test.window("daba_late, no bound", DabaLate::new(m(), ties, i64::MAX));
 }
 
-/// Those that subtract.
+/// Structures that need an inverse.
 pub fn invertible<M: Invertible>(monoid: &M, ties: Ties, test: &mut impl Test<M>) {
     let m = || monoid.clone();
     test.queue("subtract_on_evict", SubtractOnEvict::new(m()), ties);
     test.queue("slick_deque_inv", SlickDequeInv::new(m(), 1), ties);
 }
 
-/// What keeps candidates only.
+/// Structures that keep candidates only.
 pub fn selective<M: Selective>(monoid: &M, ties: Ties, test: &mut impl Test<M>) {
     test.queue("slick_deque", SlickDeque::new(monoid.clone()), ties);
 }

@@ -1,4 +1,4 @@
-//! Values that tell when they are copied or moved.
+//! Values that count their copies and moves.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -26,8 +26,8 @@ fn count(counter: &'static std::thread::LocalKey<Cell<u64>>) {
     counter.with(|count| count.set(count.get() + 1));
 }
 
-/// What an entry may own: nothing, or a counted resource, so that queues must blank what
-/// leaves.
+/// The resource of an entry: none, or a counted one, so that queues must blank evicted
+/// entries.
 pub trait Own: Debug + Default + Send + Sync + 'static {}
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Drop for Something {
     fn drop(&mut self) {}
 }
 
-/// A value that tells when it is copied, or written over where it was moved from.
+/// A value that counts its copies, and the writes over places that it was moved from.
 #[derive(Debug, Default)]
 pub struct Heavy<O>(u64, O);
 

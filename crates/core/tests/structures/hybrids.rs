@@ -17,7 +17,7 @@ fn contents<M: Monoid, W: Window<M>>(window: &mut W) -> Vec<(i64, M::Partial)> {
     out
 }
 
-/// What daba_late must refuse, from what is there and what has become old.
+/// The model of refusals of daba_late: the entries, and which of them are old.
 struct Model<M: Monoid> {
     oracle: Recalculate<M>,
     bound: i64,
@@ -31,7 +31,7 @@ impl<M: Monoid> Model<M> {
         there.into_iter().map(|(time, _)| time).collect()
     }
 
-    /// After an insert: what the youngest has left behind is old.
+    /// After an insert: entries beyond the bound from the youngest are old.
     fn age(&mut self) {
         let times = self.times();
         let youngest = *times.last().expect("an entry");

@@ -1,7 +1,7 @@
 //! The first-in first-out structures against recalculate: random scripts, compared after
 //! every operation, invariants checked, both ties; partials that are words, records, bytes
-//! and objects, all but the first revealing any wrong order. Most entries come in order;
-//! those that do not must be refused.
+//! and objects, all but the first revealing any wrong order. Most entries are in order; the
+//! others must be refused.
 
 use std::fmt::Debug;
 

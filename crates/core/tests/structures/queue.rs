@@ -1,5 +1,5 @@
-//! The queue of the first-in first-out structures: contents against a `VecDeque`, places
-//! that stay, memory that comes back, values that go at once.
+//! The queue of the first-in first-out structures: its contents equal those of a `VecDeque`,
+//! entries keep their places, memory is freed, evicted values are dropped at once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -180,8 +180,8 @@ fn most_rings(queue: &mut Queue<usize>, positions: impl Iterator<Item = usize>) 
     most
 }
 
-/// A growing queue lies in many rings, whatever has left of the oldest and whatever came at
-/// once. An access looks at two of them, not at log₂ n.
+/// A growing queue lies in many rings, after any evictions and bulk inserts. An access looks
+/// at two of them, not at log₂ n.
 #[test]
 fn an_access_looks_at_two_rings_while_the_queue_grows() {
     let mut found = Vec::new();

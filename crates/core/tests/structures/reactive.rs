@@ -1,4 +1,4 @@
-//! The Reactive Aggregator against recalculate: entries come in order, leave anywhere.
+//! The Reactive Aggregator against recalculate: inserts in order, evictions anywhere.
 
 use std::fmt::Debug;
 

@@ -13,7 +13,7 @@ use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::{Batch, Ties, Window};
 
-/// A value that tells whether copies of it live.
+/// A value that counts its live copies.
 #[derive(Clone, Debug)]
 struct Tracked(Arc<Mutex<i64>>);
 
@@ -123,7 +123,7 @@ fn structures_that_subtract_let_go() {
     each::invertible(&Taking, Ties::Combine, &mut LetsGo);
 }
 
-/// The value made last, or first, by where it lies: one of the two, whichever.
+/// One of two values, chosen by its address: it may be the first or the last one made.
 #[derive(Clone, Debug)]
 struct Choosing;
 

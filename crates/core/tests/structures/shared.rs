@@ -1,4 +1,4 @@
-//! Many ranges over one stream: random scripts beside the definition.
+//! Many ranges over one stream: random scripts against the definition.
 
 mod queries;
 
@@ -255,8 +255,8 @@ mod slick_deque {
     }
 }
 
-/// SlickDeque, example 3: max over the last 5 and the last 3 of a stream; asked for in the
-/// other order.
+/// SlickDeque, example 3: max over the last 5 and the last 3 of a stream; given in the other
+/// order.
 #[test]
 fn the_example_of_the_paper() {
     let max = Extreme {

@@ -1,5 +1,5 @@
-//! Sketches keep their promises: the errors they state, the same bits in every grouping
-//! where that is promised; and damaged bytes are refused.
+//! Sketches stay within their stated errors, have the same bits in every grouping if that is
+//! documented, and refuse damaged bytes.
 
 use crate::common::Random;
 use slidewise_core::aggregate::sketch::distinct::Registers;

@@ -1,4 +1,4 @@
-//! Queries with range and slide: random sets of them beside what they mean.
+//! Queries with range and slide: random sets of queries against their definition.
 
 use std::fmt::Debug;
 
@@ -28,7 +28,7 @@ type Answers<P> = Vec<(i64, usize, P)>;
 struct Model<P> {
     terms: Terms,
     queries: Vec<Option<Query>>,
-    /// Up to here the ends of each query have been dealt with.
+    /// The time up to which the ends of each query were processed.
     done: Vec<Option<i64>>,
     entries: Vec<(i64, P)>,
     count: i64,
@@ -288,7 +288,7 @@ impl<M: Monoid<In = i64>> Pair<M> {
             batch.push(*time, Entry::Raw(*value));
         }
         self.window.insert_batch(batch);
-        // All of a call come at once: none of them is late for another.
+        // The entries of a call arrive together: none of them is late for the others.
         let late = self.model.terms.late;
         if let (Some(_), Some((last, _))) = (late, entries.last()) {
             let before = self.model.youngest;
