@@ -5,7 +5,7 @@
 - `window` and `keyed` damage the bytes of `Window` and `KeyedWindows`, and forge their
   checksums: reading raises a `SlidewiseError`, or gives windows that pass their checks.
 - `arrow` passes the same rows in other layouts (slices, chunks, dictionaries, views,
-  large offsets, garbage under nulls, the C stream alone): answers must be equal.
+  large offsets, garbage under nulls, only the C stream): answers must be equal.
 
 Cases run in a separate process that may take 4 GiB more memory than at its start: a
 crash, a panic, a case that takes half a minute, and more memory are failures. Each is
@@ -50,7 +50,7 @@ AGGS: list[Any] = [
 
 
 def damaged(chance: Random, blob: bytes, start: int) -> bytearray:
-    """Some bytes behind the start changed, doubled, removed or moved."""
+    """Changes, doubles, removes or moves some bytes after the start."""
     out = bytearray(blob)
     for _ in range(chance.choice((1, 1, 2, 5))):
         at = chance.randrange(start, max(len(out), start + 1))
@@ -186,7 +186,7 @@ def otherwise(chance: Random, array: pa.Array) -> pa.ChunkedArray:
 
 
 class Stream:
-    """A table of another library, which has only the Arrow C stream."""
+    """A table of another library, which exports only the Arrow C stream."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table

@@ -29,7 +29,7 @@ def connector() -> str:
 
 
 def reason() -> str | None:
-    """Returns why no broker can be run; None if one can."""
+    """Returns the reason why no broker can run; None if one can."""
     if list(KAFKA.glob("broker/kafka_2.13-*.jar")) and connector():
         return None
     missing = KAFKA / "missing"

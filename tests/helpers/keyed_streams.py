@@ -1,4 +1,4 @@
-"""Streams of batches for windows of many keys, and what comes of them."""
+"""Streams of batches for windows of many keys, and their expected results."""
 
 import math
 import os
@@ -24,7 +24,7 @@ FOLDED = {
     "low": sw.min("x", where="ok"),
     "many": sw.approx_count_distinct("x"),
 }
-# What shows any wrong order, and what needs every row.
+# Aggregations that reveal any wrong order, and those that need every row.
 WHOLE = {
     "all": sw.collect("x"),
     "first": sw.first("word"),
@@ -36,7 +36,7 @@ WHOLE = {
 }
 
 
-# Of streams that are made anew each day; `SLIDEWISE_STREAMS` of them per case.
+# The seeds of streams, which change every day; `SLIDEWISE_STREAMS` of them per case.
 SEEDS = [SEED + at for at in range(int(os.environ.get("SLIDEWISE_STREAMS", "1")))]
 
 
@@ -105,7 +105,7 @@ def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 def run(
     stream: Stream, windows: sw.KeyedWindows, again: dict[str, object], steps: int
 ) -> Iterator[tuple[pa.Table, pa.Table, int | None, sw.KeyedWindows]]:
-    """Accepted rows of each batch, what was answered, and the watermark before."""
+    """The accepted rows of each batch, the answers, and the watermark before it."""
     for step in range(steps):
         batch, watermark = stream.batch(), windows.watermark
         windows.ingest(batch)
@@ -124,7 +124,7 @@ def run(
 def stream_of(
     seed: int, spec: dict[str, object], lates: tuple[int, ...] = (0, 30)
 ) -> tuple[pa.Table, pa.Table, int]:
-    """What a stream accepted, what it answered, and its last watermark."""
+    """The accepted rows of a stream, its answers, and its last watermark."""
     stream = Stream(seed)
     windows = sw.KeyedWindows(**spec, late=stream.random.choice(lates))
     accepted, answers = [], []
@@ -136,7 +136,7 @@ def stream_of(
 
 
 def assert_same(ours: pa.Table, expected: pa.Table, by: list[str]) -> None:
-    """The same rows, floats up to rounding."""
+    """Checks for equal rows, with floats equal up to rounding."""
     assert ours.column_names == expected.column_names
     assert ours.schema.types == expected.schema.types
     keys = [(name, "ascending") for name in by]
@@ -152,7 +152,7 @@ def assert_same(ours: pa.Table, expected: pa.Table, by: list[str]) -> None:
 
 
 def near(a: float | None, b: float | None) -> bool:
-    """Up to rounding; what is missing equals itself, as NaN does."""
+    """Whether values are equal up to rounding; nulls are equal, and NaNs."""
     if a is None or b is None:
         return a is b
     return math.isclose(a, b, rel_tol=NEAR) or (a != a and b != b)

@@ -12,7 +12,7 @@ The plan is a list of [event, batch]: what is killed, and in which micro-batch.
   retried; "task fails": an exception in place of a kill, in a worker that lives on;
 - "stale cache": the shard of another attempt is put into the worker's cache.
 
-Each happens once, and writes a line with the number of commits to FOLDER/kills.
+Each event happens once, and writes a line with the number of commits to FOLDER/kills.
 """
 
 import copy

@@ -2,7 +2,7 @@
 
     python on_cluster.py FOLDER
 
-Workers have slidewise from FOLDER/slidewise.zip alone, which is shipped with the job.
+Workers import slidewise only from FOLDER/slidewise.zip, which is shipped with the job.
 """
 
 import os

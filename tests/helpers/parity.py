@@ -68,7 +68,7 @@ _CONFIG = {
     "spark.ui.showConsoleProgress": "false",
     **RENAMES,
 }
-# Spark waits ten seconds for the Python process with which each query starts.
+# Spark waits ten seconds for the Python process that starts with each query.
 _STARTING = threading.Semaphore(2)
 _BUSY = "Python worker failed to connect back"
 
@@ -80,7 +80,7 @@ class Script:
         spark: The session; the script runs in a new session of its context.
         folder: Where files go.
         seed: The seed of all random choices.
-        steps: How many batches.
+        steps: The number of batches.
         names: Keys of `QUERIES`.
     """
 

@@ -138,7 +138,7 @@ class Feed:
         return feed
 
     def watermark(self, batches: int) -> dt.datetime | None:
-        """Spark's watermark after so many batches."""
+        """Spark's watermark after a number of batches."""
         times = [pc.max(batch["t"]).as_py() for batch in self.batches[:batches]]
         times = [time for time in times if time is not None]
         if not times:
@@ -166,7 +166,7 @@ class Feed:
         then_by: str = "id",
         allowance: dt.timedelta = NOTHING,
     ) -> pa.Table:
-        """All results so far; of those that were corrected the last ones."""
+        """All results so far; only the last of corrected ones."""
         batches, end = self.accepted(allowance), self.watermark(len(self.batches))
         table = pa.concat_tables(batches).sort_by(then_by)
         if emit == "final":
@@ -202,7 +202,7 @@ class Feed:
 
 
 def _over(windows: pa.Table, end: dt.datetime) -> pa.Table:
-    """Windows that are complete; empty ones once a later one of the key is."""
+    """Complete windows; an empty one once a later one of its key is complete."""
     last: dict[object, dt.datetime] = {}
     rows = windows.select(["key", "window_end", "n"]).to_pylist()
     for row in rows:

@@ -203,7 +203,7 @@ _OF_SOME = {
 
 
 def same(got: Any, expected: Any) -> bool:
-    """Equal; floats up to the last bits."""
+    """Whether values are equal; floats up to the last bits."""
     if isinstance(expected, list):
         return len(got) == len(expected) and all(map(same, got, expected))
     if is_nan(expected):

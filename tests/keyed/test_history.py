@@ -1,4 +1,4 @@
-"""Rows before a stream: which windows are emitted, however keys fall into shards."""
+"""Rows before a stream: the emitted windows, for any division of keys into shards."""
 
 import random
 
@@ -93,7 +93,7 @@ def streamed(
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_how_keys_share_shards(kind: str, seed: int) -> None:
-    """They are the windows that a watermark at the end of the history leaves open."""
+    """Results are windows that a watermark at the end of the history leaves open."""
     for each in range(3):
         history, batches = drawn(seed * 100 + each)
         spec = Spec.make_hopping(on="t", by="k", aggs=AGGS, **WINDOWS[kind])
@@ -139,7 +139,7 @@ def check_windows(
 
 
 def test_windows_without_rows_go_on_from_those_of_the_history() -> None:
-    """From the last window of the key that the history closes."""
+    """Empty windows follow the last window of the key that the history closes."""
     spec = Spec.make_hopping(on="t", by="k", window=10, empty=True, aggs=AGGS)
     history = table([(1, 1, 0, False), (50, 2, 0, False)])
     batches = [table([(85, 1, 5, False)]), table([(300, 2, 0, False)]), table([])]

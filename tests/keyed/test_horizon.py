@@ -1,4 +1,4 @@
-"""The horizon of `KeyedWindows`, the keys in it, and what `repr` and `explain` say."""
+"""The horizon of `KeyedWindows`, its keys, and the texts of `repr` and `explain`."""
 
 import re
 
@@ -10,7 +10,7 @@ import slidewise as sw
 
 
 def test_windows_reach_to_the_horizon() -> None:
-    """The longest window and `late`, at the watermark and later."""
+    """Queries reach the longest window and `late`, at the watermark and later."""
     for closed in ("right", "both"):
         windows = cards(*ROWS, closed=closed, late=3)
         windows.ingest(batch((30, "a", 5)))
@@ -27,7 +27,7 @@ def test_windows_reach_to_the_horizon() -> None:
 
 
 def test_a_horizon_beyond_int64_is_as_long_as_can_be() -> None:
-    """And can be stored."""
+    """Such a horizon can be stored."""
     longest = 2**63 - 1
     windows = sw.KeyedWindows(on="t", windows=longest, aggs={"n": sw.count()}, late=5)
     windows.ingest(pa.table({"t": [1, 9]}))
@@ -38,7 +38,7 @@ def test_a_horizon_beyond_int64_is_as_long_as_can_be() -> None:
 
 
 def test_keep_makes_the_horizon_longer() -> None:
-    """And a snapshot keeps it."""
+    """A snapshot keeps the horizon."""
     windows = cards(*ROWS, keep=30)
     windows.ingest(batch((40, "a", 5)))
     windows.advance(31)
@@ -52,7 +52,7 @@ def test_keep_makes_the_horizon_longer() -> None:
 
 
 def test_windows_before_evicted_rows_are_refused() -> None:
-    """Whether or not there were such rows."""
+    """The refusal does not depend on whether rows were evicted."""
     windows = cards((1, "a", 1), (40, "a", 2))
     windows.advance(40)
     assert windows.query("a", at=34, windows=4)["n_4"] == 0
@@ -64,7 +64,7 @@ def test_windows_before_evicted_rows_are_refused() -> None:
 
 
 def test_last_rows_are_kept_behind_later_ones() -> None:
-    """`rows(n)` at the watermark, though later rows would fill the window."""
+    """`rows(n)` at the watermark has n rows, although later rows would fill it."""
     windows = sw.KeyedWindows(
         on="t", windows=sw.rows(3), aggs={"ts": sw.collect("t")}, emit="arrival"
     )
@@ -95,7 +95,7 @@ def test_wrong_horizons_are_refused(options: dict[str, object], message: str) ->
 
 
 def test_keys_are_in_while_windows_hold_their_rows() -> None:
-    """As `keys()` and `len` have them."""
+    """`in` agrees with `keys()` and `len`."""
     windows = cards(*ROWS)
     assert "a" in windows
     assert ("b",) in windows
@@ -125,7 +125,7 @@ def test_keys_are_in_while_windows_hold_their_rows() -> None:
 def test_keys_are_in_while_a_query_finds_their_rows(
     options: dict[str, object], length: int, last: int
 ) -> None:
-    """Over the longest window that can be asked for, at the watermark."""
+    """The query is of the longest window within the horizon, at the watermark."""
     for at in range(last + 2):
         windows = cards((0, "a", 1), windows=10, **options)
         windows.advance(at)
@@ -138,7 +138,7 @@ def test_keys_are_in_while_a_query_finds_their_rows(
 
 
 def test_idle_keys_without_rows_in_the_horizon_do_not_count() -> None:
-    """Whether the state has them still."""
+    """`keys()` omits them, and `evict_idle` finds none."""
     windows = cards((0, "a", 1), (70, "b", 2), windows=10)
     windows.advance(60)
     assert windows.keys()["card"].to_pylist() == ["b"]
@@ -146,7 +146,7 @@ def test_idle_keys_without_rows_in_the_horizon_do_not_count() -> None:
 
 
 def test_the_repr_says_where_a_stream_is() -> None:
-    """Its windows, times, late rows and size."""
+    """`repr` has the windows, times, late rows and size."""
     windows = sw.KeyedWindows(**OPTIONS)
     assert repr(windows) == "<KeyedWindows rolling 10, 4 over t by card: empty>"
     windows.ingest(batch(*ROWS))
@@ -160,7 +160,7 @@ def test_the_repr_says_where_a_stream_is() -> None:
 
 
 def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
-    """They grow by rows, and shrink as these are evicted and collected."""
+    """`nbytes` grows by rows, and shrinks as rows are evicted and results collected."""
     windows = cards(*ROWS)
     few = windows.nbytes
     windows.ingest(batch(*((9, f"c{at}", at) for at in range(5000))))
@@ -189,7 +189,7 @@ def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
     ],
 )
 def test_explain_says_what_is_read(options: dict[str, object], line: str) -> None:
-    """And what can be asked for."""
+    """`explain` also describes the windows that `query` answers."""
     windows = cards(*ROWS, **options)
     assert line in windows.explain().replace("\n  ", " ")
     windows.advance(4)
@@ -197,7 +197,7 @@ def test_explain_says_what_is_read(options: dict[str, object], line: str) -> Non
 
 
 def test_explain_knows_sessions_and_streams_without_rows() -> None:
-    """Which cannot be asked."""
+    """`query` does not answer for sessions."""
     sessions = sw.KeyedWindows(on="t", window=sw.session(3), aggs={"n": sw.count()})
     first, *rest = sessions.explain().splitlines()
     assert first.startswith("sessions with a gap of 3 over t: a result per key and")

@@ -92,7 +92,7 @@ def test_wrong_schemas(schema, message):
 
 
 def test_integers_that_come_into_floats_are_floats():
-    """Unless that changes one: then the batch is refused, and leaves no trace."""
+    """If the conversion changes a value, the batch is refused and changes nothing."""
     keyed = sw.KeyedWindows(**SUMS, emit="update")
     keyed.ingest(rows([1], values=[0.5]))
     keyed.ingest(rows([1, 1], values=[2, 2**60]))
@@ -201,7 +201,7 @@ def test_keys_may_be_times_of_day():
 
 
 def test_categories_with_an_order_are_refused():
-    """Pages keep their values alone; what compares none of them goes on."""
+    """Pages keep only the values: aggregations that compare none accept them."""
     ordered = pa.DictionaryArray.from_arrays([0, 1], ["small", "large"], ordered=True)
     batch = pa.table({"t": [1, 2], "x": ordered})
     for agg in (sw.max("x"), sw.top_k("x", 1), sw.arg_min("t", by="x")):

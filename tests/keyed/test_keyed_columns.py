@@ -1,4 +1,4 @@
-"""What the modules of keyed windows share over tables."""
+"""Functions over tables that the modules of keyed windows share."""
 
 import pyarrow as pa
 

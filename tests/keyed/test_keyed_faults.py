@@ -1,4 +1,4 @@
-"""A call of `KeyedWindows` that raises takes nothing in."""
+"""A call of `KeyedWindows` that raises changes nothing."""
 
 import copy
 import random
@@ -60,7 +60,7 @@ def test_nan_in_history_is_refused_where_it_comes_in():
 
 
 def test_deletions_in_history_delete_rows_of_it():
-    """Of their own batch, and of one that was loaded before."""
+    """Rows of the same batch, and of one that was loaded before."""
     spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "deletes": "gone"}
     schema = pa.schema([("t", "int64"), ("x", "int64"), ("gone", "bool")])
     keyed = sw.KeyedWindows(**spec, emit="arrival", schema=schema)
@@ -72,7 +72,7 @@ def test_deletions_in_history_delete_rows_of_it():
 
 
 def interrupted(keyed, monkeypatch, call):
-    """Interrupts a failing call twice: while it works, and while it is taken back."""
+    """Interrupts a failing call twice: while it works, and while it is undone."""
     shard, open_shard = keyed._shard, keyed._open
 
     def interrupt(*args, **kwargs):
@@ -90,7 +90,7 @@ def interrupted(keyed, monkeypatch, call):
 
 @pytest.mark.parametrize("then", ["query", "ingest", "to_bytes", "copy"])
 def test_a_batch_that_was_interrupted_twice_leaves_no_trace(monkeypatch, then):
-    """Whatever call comes next."""
+    """Any call may follow."""
     keyed, expected = (sw.KeyedWindows(**SUMS, emit="update") for _ in range(2))
     for one in (keyed, expected):
         one.ingest(rows([1, 2], values=[1, 2]))
@@ -187,7 +187,7 @@ def test_windows_that_overflow_are_named(window):
 
 
 def interrupted_at(keyed, nth):
-    """Makes the n-th page of the next commit raise what Ctrl-C does."""
+    """Makes the n-th page of the next commit raise KeyboardInterrupt."""
     put, left = keyed._store.put, [nth]
 
     def stops(page, blob):
@@ -203,7 +203,7 @@ def interrupted_at(keyed, nth):
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
 @pytest.mark.parametrize("nth", [1, 2, 7])
 def test_an_interrupted_commit_takes_nothing_in(emit, nth):
-    """Neither rows nor answers, late ones nor the watermark."""
+    """Rows, answers, late rows and the watermark are unchanged."""
     chance = random.Random(nth)
     keyed, whole = (
         sw.KeyedWindows(**SUMS, emit=emit, late=3, then_by="x") for _ in range(2)

@@ -26,7 +26,7 @@ def on_grid(by: list[str], grid: tuple[int, int, int]) -> dict[str, object]:
 def test_sessions_are_answered_once_they_are_over(
     page: int, seed: int, by: list[str], gap: int, aggs: dict[str, object]
 ) -> None:
-    """Once the watermark has passed the last row by the gap."""
+    """A session is answered when the watermark has passed its last row by the gap."""
     spec: dict[str, object] = {"on": "t", "by": by, "window": sw.session(gap)}
     spec["aggs"] = aggs
     rows, answers, watermark = stream_of(seed * 1000 + page + 5, spec)
@@ -46,7 +46,7 @@ def test_windows_that_include_their_end_wait_for_it(
     grid: tuple[int, int, int],
     aggs: dict[str, object],
 ) -> None:
-    """A watermark at the end closes them, no earlier one does."""
+    """The least watermark that closes such a window is at its end."""
     spec = on_grid(by, grid) | {"closed": "right", "aggs": aggs}
     rows, answers, watermark = stream_of(seed * 1000 + page + 9, spec)
     expected = sw.hopping(rows, **spec)
@@ -65,7 +65,7 @@ def test_windows_without_rows_come_with_the_next_one(
     grid: tuple[int, int, int],
     aggs: dict[str, object],
 ) -> None:
-    """As soon as a later window of the key with rows is over."""
+    """Empty windows are emitted when a later window of the key with rows is closed."""
     spec = on_grid(by, grid) | {"empty": True, "aggs": aggs}
     rows, answers, watermark = stream_of(seed * 1000 + page + 6, spec)
     expected = sw.hopping(rows, **spec)
@@ -102,7 +102,7 @@ def test_sessions_begin_with_history_or_deletions_end_them() -> None:
 
 
 def test_idle_keys_forget_their_last_window() -> None:
-    """Windows without rows begin anew behind it."""
+    """No empty windows are emitted for the time before the new rows of the key."""
     spec = {"on": "t", "by": "key", "window": 2, "empty": True}
     windows = sw.KeyedWindows(**spec, aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1, 1], "key": ["a", "b"]}))
@@ -137,7 +137,7 @@ ALONE = {
 def test_hops_of_one_aggregation_without_a_count_of_rows(
     page: int, name: str, grid: tuple[int, int]
 ) -> None:
-    """Pages are folded by what reads them, and every window that holds a row comes."""
+    """Every window that holds a row is emitted, although pages are folded."""
     length, every = grid
     spec: dict[str, object] = {"on": "t", "by": "key", "window": length}
     spec |= {"every": every, "aggs": {"answer": ALONE[name]}}
@@ -159,7 +159,7 @@ def test_hops_of_one_aggregation_without_a_count_of_rows(
     ids=["mean", "sum", "sum+max", "max+distinct", "mean+count"],
 )
 def test_windows_whose_rows_all_lie_in_folded_pages(aggs: dict[str, object]) -> None:
-    """Weeks of five days, with pages of their real size: 5,000 rows a day."""
+    """Weeks have five days of 5,000 rows, and pages have full size."""
     days = [dt.date(2026, 1, 5) + dt.timedelta(day) for day in range(28)]
     days = [day for day in days if day.weekday() < 5 for _ in range(5000)]
     table = pa.table({"day": days, "x": [float(at % 7) for at in range(len(days))]})
@@ -171,7 +171,7 @@ def test_windows_whose_rows_all_lie_in_folded_pages(aggs: dict[str, object]) -> 
 
 
 def test_a_tumbling_sum_goes_on_beyond_a_page() -> None:
-    """Many batches of one key, each of them followed by an advance."""
+    """One key has many batches, each followed by an advance."""
     spec = {"on": "t", "window": 1000, "aggs": {"total": sw.sum("x")}}
     windows = sw.KeyedWindows(**spec)
     table = pa.table({"t": [at // 10 for at in range(30_000)], "x": [1.0] * 30_000})
@@ -196,7 +196,7 @@ def test_the_least_time_is_in_no_window_that_includes_its_end() -> None:
 
 @pytest.mark.parametrize("name", ["__rows", "__time", "__fresh", "__arrival"])
 def test_an_aggregation_with_a_reserved_name_is_refused(name: str) -> None:
-    """Its answers would be taken for something else."""
+    """Its column would collide with one of the state."""
     windows = sw.KeyedWindows(on="t", window=5, aggs={name: sw.sum("x")})
     with pytest.raises(sw.SpecError, match=f"'{name}' is reserved"):
         windows.ingest(pa.table({"t": [1, 2], "x": [10, 20]}))
@@ -204,7 +204,7 @@ def test_an_aggregation_with_a_reserved_name_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64(), pa.int8()])
 def test_windows_around_the_ends_of_small_time_types(kind: pa.DataType) -> None:
-    """A window may begin before 0, in whichever batch that shows."""
+    """A window may begin before 0, in any batch."""
     spec = {"on": "t", "window": 20, "every": 2, "aggs": {"n": sw.count()}}
     table = pa.table({"t": pa.array([3, 30, 90], kind)})
     windows = sw.KeyedWindows(**spec)
@@ -216,7 +216,7 @@ def test_windows_around_the_ends_of_small_time_types(kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize("time", [2**63 - 1, 2**63 - 8, -(2**63)])
 def test_windows_beyond_int64_are_refused_by_their_row(time: int) -> None:
-    """As over a table; the other rows go on."""
+    """The row is refused as over a table; the other rows can be ingested."""
     windows = sw.KeyedWindows(on="t", window=10, aggs={"n": sw.count()})
     with pytest.raises(sw.SpecError, match=f"the time {time} .* beyond the times"):
         windows.ingest(pa.table({"t": [5, time]}))
@@ -228,7 +228,7 @@ def test_windows_beyond_int64_are_refused_by_their_row(time: int) -> None:
 
 
 def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
-    """Not by the end of its last window, which comes later."""
+    """The end of the last window of the key, which is later, does not count."""
     windows = sw.KeyedWindows(
         on="t", by="key", window=20, every=7, empty=True, aggs={"n": sw.count()}
     )
@@ -243,7 +243,7 @@ def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
 
 @pytest.mark.parametrize("min_rows", [0, 2])
 def test_a_key_with_a_row_between_windows_is_not_idle(min_rows: int) -> None:
-    """It lies after the last window, and has left the state before the eviction."""
+    """The row lies after the last window, and left the state before the eviction."""
     spec = {"on": "t", "by": "k", "window": 4, "every": 9, "aggs": {"n": sw.count("t")}}
     windows = sw.KeyedWindows(**spec, empty=True, min_rows=min_rows)
     windows.ingest(pa.table({"t": [10, 15], "k": ["a", "a"]}))
@@ -261,7 +261,7 @@ def test_a_key_with_a_row_between_windows_is_not_idle(min_rows: int) -> None:
 
 
 def test_windows_beyond_the_days_of_date32_are_refused_by_their_row() -> None:
-    """At once, not when the watermark passes them; the other rows go on."""
+    """Ingesting refuses the row; the other rows can be ingested."""
     days = pa.array([5, 2**31 - 1], pa.int32()).cast(pa.date32())
     windows = sw.KeyedWindows(on="t", window="1d", aggs={"n": sw.count()})
     with pytest.raises(sw.SpecError, match="beyond the times that int32 can hold"):
@@ -272,7 +272,7 @@ def test_windows_beyond_the_days_of_date32_are_refused_by_their_row() -> None:
 
 
 def test_late_rows_are_corrected_behind_the_last_watermark() -> None:
-    """Which is the latest time of int64."""
+    """The last watermark is the latest time of int64."""
     windows = sw.KeyedWindows(
         on="t", window=10, aggs={"n": sw.count()}, late_rows="correct"
     )
@@ -287,7 +287,7 @@ def test_late_rows_are_corrected_behind_the_last_watermark() -> None:
 
 @pytest.mark.parametrize("restores", [False, True], ids=["goes on", "is restored"])
 def test_sessions_are_in_the_order_of_their_first_rows(restores: bool) -> None:
-    """Key by key, as they came: the state has its keys in an order of its own."""
+    """Results are in the order of the first row of each key, which the state lacks."""
     spec = {"on": "t", "by": "k", "window": sw.session(3), "aggs": {"n": sw.count()}}
     windows = sw.KeyedWindows(**spec)
     keys = [*"qzafmxbw", None]
@@ -305,7 +305,7 @@ def test_sessions_are_in_the_order_of_their_first_rows(restores: bool) -> None:
 
 
 def test_more_windows_than_fit_into_memory_are_refused():
-    """Nothing has changed then, and smaller steps go on."""
+    """The refused call changes nothing, and smaller steps succeed."""
     k = sw.KeyedWindows(
         on="t", aggs={"n": sw.count()}, emit="slide", window=2**40, every=1
     )

@@ -1,4 +1,4 @@
-"""Late rows that are taken in: the last answers are those of the whole table."""
+"""Accepted late rows: the last answers are those of the whole table."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,7 @@ __all__ = ["page"]
 
 
 class Late:
-    """A stream whose late rows are corrected, and what came of it."""
+    """A stream with corrections for late rows, and its results."""
 
     def __init__(self, seed: int, spec: dict[str, object], reach: int, **ways: object):
         self.stream = Stream(seed)
@@ -25,7 +25,7 @@ class Late:
             self.step(at, spec, reach)
 
     def step(self, at: int, spec: dict[str, object], reach: int) -> None:
-        """A batch in, answers out; stopped and started now and then."""
+        """Ingests a batch, collects answers, and sometimes restores from a snapshot."""
         windows = self.windows
         batch, watermark = self.stream.batch(), windows.watermark
         windows.ingest(batch)
@@ -66,7 +66,7 @@ class Late:
 def test_final_answers_are_corrected(
     page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
-    """Rows up to the longest window behind the watermark change what was given."""
+    """Rows up to the longest window behind the watermark change emitted answers."""
     spec: dict[str, object] = {"on": "t", "by": by, **options}
     reach = max(w for w in options["windows"] if isinstance(w, int))
     reach += options.get("offset", 0)
@@ -81,7 +81,7 @@ def test_final_answers_are_corrected(
 def test_only_rows_whose_windows_hold_a_late_one_come_again(
     page: int, seed: int
 ) -> None:
-    """And no others."""
+    """Answers of other rows are not emitted again."""
     spec: dict[str, object] = {"on": "t", "by": "key", "windows": [9], "aggs": FOLDED}
     late = Late(seed * 1000 + page + 8, spec, 9)
     rows = pa.concat_tables(late.accepted).to_pylist()
@@ -146,7 +146,7 @@ def test_updates_take_late_rows(
 def test_slides_are_corrected(
     page: int, seed: int, grid: tuple[int, int, int], aggs: dict[str, object]
 ) -> None:
-    """Windows that were given are given again, and those that had no rows are new."""
+    """Emitted windows are emitted again, and windows that had no rows are new."""
     length, every, offset = grid
     spec: dict[str, object] = {"on": "t", "by": "key", "window": length, "aggs": aggs}
     spec |= {"every": every, "offset": offset}
@@ -159,7 +159,7 @@ def test_slides_are_corrected(
 
 
 def test_deletions_are_late_where_they_were() -> None:
-    """A late deletion takes nothing back: the answers it was in stay."""
+    """A late deletion changes no earlier answer."""
     windows = sw.KeyedWindows(
         on="t",
         windows=10,

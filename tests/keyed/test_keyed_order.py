@@ -25,7 +25,7 @@ CUTS = [(), (1,), (2,), (1, 2)]
 def test_a_deletion_takes_the_first_row_by_then_by(
     page: int, emit: str, cuts: tuple[int, ...]
 ) -> None:
-    """However the rows fall into batches."""
+    """The division of rows into batches does not matter."""
     table = pa.table(
         {
             "t": [1, 1, 1],
@@ -57,7 +57,7 @@ def test_a_deletion_takes_the_first_row_by_then_by(
 def test_a_deletion_takes_the_first_row_to_arrive(
     page: int, cuts: tuple[int, ...], left: int
 ) -> None:
-    """The earliest batch, in it the least `arrival=`."""
+    """It is a row of the earliest batch, in it the one of least `arrival=`."""
     table = pa.table({"t": [1, 1, 1], "a": [5, 3, 9], "gone": [False, False, True]})
     windows = sw.KeyedWindows(
         on="t",
@@ -77,7 +77,7 @@ def test_a_deletion_takes_the_first_row_to_arrive(
 
 @pytest.mark.parametrize("windows", [[10], [10, sw.rows(2)]], ids=["time", "rows"])
 def test_then_by_orders_rows_of_all_batches(windows: list[object]) -> None:
-    """With all other options, `rows(n)` among them."""
+    """The order holds with all other options, `rows(n)` among them."""
     kw = sw.KeyedWindows(
         on="t",
         windows=windows,
@@ -93,7 +93,7 @@ def test_then_by_orders_rows_of_all_batches(windows: list[object]) -> None:
 
 @pytest.mark.parametrize("cuts", CUTS, ids=str)
 def test_rows_are_the_latest_by_then_by(cuts: tuple[int, ...]) -> None:
-    """The last row is that with the largest value, in whichever batch it came."""
+    """The last row is the one with the largest value, in any batch."""
     table = pa.table({"t": [1, 1, 1], "o": [3, 2, 1]})
     kw = sw.KeyedWindows(
         on="t",
@@ -112,7 +112,7 @@ def test_rows_are_the_latest_by_then_by(cuts: tuple[int, ...]) -> None:
 def test_order_of_arrival_goes_by_batch_before_the_column(
     page: int, reads: str
 ) -> None:
-    """Whether the column of arrival is kept, being aggregated, or not."""
+    """The column of arrival may be an aggregated column or not."""
     kw = sw.KeyedWindows(
         on="t",
         windows=10,
@@ -128,7 +128,7 @@ def test_order_of_arrival_goes_by_batch_before_the_column(
 
 
 def test_nulls_of_then_by_come_last() -> None:
-    """Behind NaN, which comes behind all numbers."""
+    """Nulls follow NaN, which follows all numbers."""
     table = pa.table(
         {"t": [1] * 4, "o": [2.0, None, float("nan"), 1.0], "id": range(4)}
     )
@@ -141,7 +141,7 @@ def test_nulls_of_then_by_come_last() -> None:
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.float16()], ids=str)
 def test_then_by_needs_a_column_that_sorts(kind: pa.DataType) -> None:
-    """Known before any row is taken in."""
+    """The error is raised before any row is ingested."""
     kw = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, then_by="o")
     rows = pa.table({"t": [1], "o": pa.nulls(1, kind)})
     with pytest.raises(sw.SpecError, match="then_by='o' names a column of"):

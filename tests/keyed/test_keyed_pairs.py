@@ -1,4 +1,4 @@
-"""Streams of keyed windows in which every two features meet, against their meaning.
+"""Streams of keyed windows for all pairs of features, compared with a model.
 
 A fresh seed each day, or that of SLIDEWISE_SEED. `make test-keyed-pairs` runs longer.
 """
@@ -26,7 +26,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")
 def test_answers_are_what_the_words_mean(part: int) -> None:
-    """Each failure says how its case is run alone."""
+    """Each failure has the command that runs its case alone."""
     found = []
     for name, case in all_cases()[part::PARTS]:
         try:
@@ -37,7 +37,7 @@ def test_answers_are_what_the_words_mean(part: int) -> None:
 
 
 def test_every_two_features_meet() -> None:
-    """In some case of each seed."""
+    """Each pair occurs in a case of each seed."""
     missing = possible()
     for _, case in all_cases():
         missing.difference_update(pairs(case))

@@ -46,7 +46,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
 def test_wrong_arguments_are_refused(
     arguments: dict[str, object], message: str
 ) -> None:
-    """With the first batch at the latest."""
+    """The error is raised by the first batch at the latest."""
     rows = batch((1, "a")).append_column("came", pa.array([1]))
     with pytest.raises(sw.SpecError, match=message):
         sw.KeyedWindows(**{**OPTIONS, **arguments}).ingest(rows)
@@ -63,13 +63,13 @@ def test_wrong_arguments_are_refused(
 def test_what_cannot_be_corrected_is_refused(
     options: dict[str, object], message: str
 ) -> None:
-    """Where sending answers again would not set them right."""
+    """Corrections are refused if emitting answers again could not correct them."""
     with pytest.raises(sw.SpecError, match=message):
         sw.KeyedWindows(on="t", aggs={"n": sw.count()}, late_rows="correct", **options)
 
 
 def test_wrong_batches_change_nothing() -> None:
-    """Other columns, other types, no time."""
+    """Wrong batches have other columns, other types, or no time."""
     windows = sw.KeyedWindows(**OPTIONS, emit="arrival")
     with pytest.raises(sw.SpecError, match="no rows yet"):
         windows.collect()
@@ -88,7 +88,7 @@ def test_wrong_batches_change_nothing() -> None:
 
 
 def test_an_overflow_changes_nothing() -> None:
-    """All or nothing: the batch can be given again without what was too much."""
+    """The batch is refused as a whole, and can be ingested with smaller values."""
     options = {**OPTIONS, "aggs": {"x": sw.sum("x")}}
     windows = sw.KeyedWindows(**options, emit="arrival")
 
@@ -104,7 +104,7 @@ def test_an_overflow_changes_nothing() -> None:
 
 
 def test_times_come_back_in_their_own_type() -> None:
-    """Timestamps with a zone; the watermark too."""
+    """Timestamps keep their zone, and so does the watermark."""
     zone = pa.timestamp("ms", "Europe/Berlin")
     windows = sw.KeyedWindows(
         on="t", windows="1h", aggs={"last": sw.max("t")}, late="10m", emit="final"
@@ -132,7 +132,7 @@ def test_late_rows_are_counted_and_given_back() -> None:
 
 
 def test_keys_leave_with_their_rows_or_when_told() -> None:
-    """Windows of rows keep a key for ever, others do not."""
+    """Windows of rows keep a key for ever; windows of time do not."""
     windows = sw.KeyedWindows(**OPTIONS, emit="update")
     counted = sw.KeyedWindows(**{**OPTIONS, "windows": [sw.rows(2)]}, emit="update")
     for keyed in (windows, counted):
@@ -154,7 +154,7 @@ def test_keys_leave_with_their_rows_or_when_told() -> None:
 
 
 def test_snapshots_of_changes_follow_one_another() -> None:
-    """Whole, then what changed, twice; the restored windows go on alike."""
+    """A whole snapshot and two of changes restore windows with equal later answers."""
     windows = sw.KeyedWindows(**OPTIONS, emit="update", late=5)
     windows.ingest(batch(*((at, f"k{at % 7}") for at in range(5000))))
     windows.collect()
@@ -174,7 +174,7 @@ def test_snapshots_of_changes_follow_one_another() -> None:
 
 
 def test_damaged_snapshots_are_refused() -> None:
-    """Every byte counts; so does the spec."""
+    """A change of any byte is refused, and so is another spec."""
     windows = sw.KeyedWindows(**OPTIONS)
     windows.ingest(batch((1, "a")))
     windows.collect()
@@ -201,7 +201,7 @@ def test_answers_wait_for_nobody_twice() -> None:
 
 
 def test_a_users_own_aggregation_runs_over_streams() -> None:
-    """Any Python objects; all rows of the window are read for it."""
+    """Its partials are any Python objects, made from all rows of the window."""
     longest = sw.aggregation(combine=lambda a, b: max(a, b, key=len), identity="")
     options = {**OPTIONS, "aggs": {"longest": longest("key")}}
     windows = sw.KeyedWindows(**options, emit="final")
@@ -216,7 +216,7 @@ def test_a_users_own_aggregation_runs_over_streams() -> None:
 def test_late_rows_with_categories_are_given_back(
     late_rows: str, emit: str, counted: bool
 ) -> None:
-    """In the type of the answers, whether the categories are keys or carried along."""
+    """They have the type of the answers, for categories in keys and other columns."""
     category = pa.array(["a", "b"]).dictionary_encode()
     windows = sw.KeyedWindows(
         on="t",
@@ -240,7 +240,7 @@ def test_late_rows_with_categories_are_given_back(
 
 @pytest.mark.parametrize("emit", ["final", "update", "slide"])
 def test_both_zeros_are_one_key_and_so_is_nan(emit: str) -> None:
-    """As over tables."""
+    """The rule is that for tables."""
     keys = pa.array([0.0, -0.0, float("nan"), -float("nan"), 1.0])
     spec: dict[str, object] = {"on": "t", "by": "k", "aggs": {"n": sw.count()}}
     spec["window" if emit == "slide" else "windows"] = 5
@@ -255,7 +255,7 @@ def test_both_zeros_are_one_key_and_so_is_nan(emit: str) -> None:
 
 
 def test_windows_without_keys_that_became_empty() -> None:
-    """There is no key left, and none to evict."""
+    """No key is left, and none can be evicted."""
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1]}))
     assert len(windows) == 1
@@ -267,7 +267,7 @@ def test_windows_without_keys_that_became_empty() -> None:
 
 @pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
 def test_rows_at_the_least_time_of_all(closed: str) -> None:
-    """A window that would begin before int64 holds them."""
+    """A window that would begin before the least int64 holds them."""
     least = -(2**63)
     table = pa.table({"t": [least, least + 1, least + 2]})
     spec = {"on": "t", "windows": 7, "closed": closed, "aggs": {"n": sw.count()}}
@@ -282,7 +282,7 @@ def test_rows_at_the_least_time_of_all(closed: str) -> None:
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
 def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
-    """Then all is answered, and what comes after is late."""
+    """All rows are answered then, and all later rows are late."""
     windows = sw.KeyedWindows(on="t", windows=7, emit=emit, aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [2**63 - 1, 5]}))
     windows.advance(2**63 - 1)
@@ -303,7 +303,7 @@ def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
 def test_results_with_the_name_of_another_column(
     options: dict[str, object], message: str | None
 ) -> None:
-    """Named as what they are, before any row is taken in."""
+    """The error names both columns, before any row is ingested."""
     options = {"on": "t", "aggs": {"n": sw.count()}, **options}
     windows = sw.KeyedWindows(**options, late_rows="correct")
     rows = pa.table({"t": [1, 9], "n_5": ["a", "b"]})
@@ -315,7 +315,7 @@ def test_results_with_the_name_of_another_column(
 
 
 def test_columns_that_hold_the_same_in_another_layout() -> None:
-    """A batch of nulls, and text of 32 or 64 bits, goes with the first batch."""
+    """Batches of nulls, and of text with 32 or 64 bits, fit the first batch."""
     windows = sw.KeyedWindows(
         on="t", by="k", windows=9, aggs={"s": sw.sum("x")}, emit="arrival"
     )
@@ -336,7 +336,7 @@ def test_columns_that_hold_the_same_in_another_layout() -> None:
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update", "slide"])
 def test_one_window_that_overflows_does_not_stop_all_keys(emit: str) -> None:
-    """With overflow="null", which a stream that is stuck can go on with."""
+    """A stream that stopped on an overflow can continue with overflow="null"."""
     options: dict[str, object] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
     options["window" if emit == "slide" else "windows"] = 4
     rows = pa.table({"t": [4, 5, 6], "k": [*"aab"], "x": [2**62, 2**62, 1]})

@@ -16,7 +16,7 @@ OPTIONS = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
 
 
 def rows_of(thread: int, batch: int) -> pa.Table:
-    """Rows that no other thread has, at times that all have."""
+    """Rows of one thread only, at times that all threads use."""
     times = range(batch * 10, batch * 10 + 10)
     keys = [(thread + at) % 7 for at in range(10)]
     return pa.table({"t": times, "k": keys, "x": [thread * 1000 + at for at in times]})
@@ -24,7 +24,7 @@ def rows_of(thread: int, batch: int) -> pa.Table:
 
 @pytest.mark.parametrize("threads", [2, 4])
 def test_no_row_is_lost(threads: int) -> None:
-    """However the batches of several threads meet."""
+    """Several threads ingest batches at the same time."""
     windows = sw.KeyedWindows(**OPTIONS, late=10_000)
     batches = [[rows_of(at, batch) for batch in range(30)] for at in range(threads)]
 
@@ -41,7 +41,7 @@ def test_no_row_is_lost(threads: int) -> None:
 
 
 def test_readers_see_whole_batches() -> None:
-    """Keys, copies, snapshots and answers, while another thread takes rows in."""
+    """Keys, copies, snapshots and answers are read while another thread ingests."""
     windows = sw.KeyedWindows(**OPTIONS, late=10_000)
     windows.ingest(rows_of(0, 0))
     done = threading.Event()
@@ -67,7 +67,7 @@ def test_readers_see_whole_batches() -> None:
 
 
 def test_queries_see_whole_batches_in_order() -> None:
-    """Each a prefix of those ingested, and none an earlier one than the last did."""
+    """Each query sees a prefix of the batches, never a shorter one than before."""
     windows = sw.KeyedWindows(
         **{**OPTIONS, "windows": 10_000, "aggs": {"n": sw.count()}}
     )
@@ -172,7 +172,7 @@ def test_results_and_their_end_are_of_the_same_rows() -> None:
 
 
 def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
-    """Asks whether something holds, again and again while another thread works."""
+    """Checks a condition repeatedly while another thread works."""
     done = threading.Event()
 
     def write() -> None:
@@ -189,7 +189,7 @@ def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
 
 
 def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
-    """Where answers need the lock: they are of the state that the batch left."""
+    """If answers need the lock, they are those of the restored state."""
 
     class Watched:
         def __init__(self, lock: threading.Lock) -> None:
@@ -229,7 +229,7 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
 
 
 def test_use_from_within_its_own_functions_is_refused() -> None:
-    """It would wait for itself."""
+    """The call would wait for itself."""
     windows: sw.KeyedWindows
 
     def lift(x: int) -> int:
@@ -243,7 +243,7 @@ def test_use_from_within_its_own_functions_is_refused() -> None:
 
 
 def test_a_query_from_within_a_query_is_refused() -> None:
-    """And the next one is answered."""
+    """The next query is answered."""
     windows: sw.KeyedWindows
     asks = [True]
 

@@ -1,4 +1,4 @@
-"""Times that move the watermark of `KeyedWindows`, and what is over before it."""
+"""Times that move the watermark of `KeyedWindows`, and the windows that it closes."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -174,7 +174,7 @@ def test_rows_that_wait_for_answers_are_not_evicted():
 
 
 def test_then_by_columns_are_not_keys():
-    """Neither where windows are empty, nor where keys are evicted."""
+    """Empty windows and evicted keys go by the key columns only."""
     keyed = sw.KeyedWindows(
         on="t", by="k", window=2, empty=True, then_by="x", aggs={"l": sw.last("x")}
     )

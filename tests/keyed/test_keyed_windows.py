@@ -1,4 +1,4 @@
-"""Many keys over a stream of rows, against the same question over the whole table."""
+"""Many keys over a stream of rows, compared with the same call over the whole table."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,7 +40,7 @@ def test_final_answers_are_those_of_the_whole_table(
 def test_arrival_answers_see_what_has_arrived(
     page: int, seed: int, arrival: str | None, options: dict[str, object]
 ) -> None:
-    """Rows are answered at once, by what came in earlier batches and with them."""
+    """Rows are answered at once, over the rows of earlier batches and of their own."""
     stream = Stream(seed * 1000 + page + 1)
     spec: dict[str, object] = {"on": "t", "by": "key", "arrival": arrival, **options}
     windows = sw.KeyedWindows(
@@ -83,7 +83,7 @@ def test_updates_are_the_windows_at_the_latest_rows(
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_deleted_rows_were_never_there(page: int, seed: int, emit: str) -> None:
-    """From their deletion on; the first with the key and the time goes first."""
+    """The deletion removes the first row of its key and time from later answers."""
     stream = Stream(seed * 1000 + page + 4)
     spec: dict[str, object] = {"on": "t", "by": "key", "windows": [9, 100]}
     spec["aggs"] = FOLDED if seed % 2 else WHOLE
@@ -151,7 +151,7 @@ def _last(seen: pa.Table, rows: pa.Table) -> int:
 def test_slides_are_the_hops_of_the_whole_table(
     page: int, seed: int, grid: tuple[int, int, int], aggs: dict[str, object]
 ) -> None:
-    """Every window that is over is answered once."""
+    """Every closed window is answered once."""
     length, every, offset = grid
     spec: dict[str, object] = {
         "on": "t",

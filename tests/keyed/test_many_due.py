@@ -1,4 +1,4 @@
-"""Many rows that are due together, from several batches."""
+"""Many rows from several batches that are due together."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ import slidewise as sw
 
 @pytest.mark.parametrize("step", [1, 1 << 20, 1 << 50])
 def test_many_due_rows_come_in_order_of_time(step: int) -> None:
-    """Those of equal time in order of arrival, however far times are apart."""
+    """Rows of equal time are in order of arrival, for any distance of times."""
     draw = np.random.default_rng(step)
     spec = {"on": "t", "by": "key", "windows": 40 * step, "aggs": {"n": sw.count()}}
     windows, batches = sw.KeyedWindows(**spec), []

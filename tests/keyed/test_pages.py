@@ -1,4 +1,4 @@
-"""Pages of rows, as a store gives them back."""
+"""Pages of rows, as read from a store."""
 
 import pyarrow as pa
 
@@ -7,7 +7,7 @@ from slidewise.keyed.pages import MemoryStore, Pages
 
 
 def test_rows_that_are_read_are_aligned() -> None:
-    """Offsets of eight bytes are read by native code as such."""
+    """Native code reads offsets of eight bytes in place."""
     times = pa.array([1, 2, 3], pa.int64())
     words = pa.array(["a", None, "b"], pa.large_string())
     table = pa.table({TIME: times, "word": words})

@@ -1,4 +1,4 @@
-"""The columns of answers to questions: types, missing values, and many keys at once."""
+"""The columns of answers to queries: types, missing values, and many keys at once."""
 
 import datetime as dt
 import math
@@ -42,7 +42,7 @@ def stream(values: pa.Array, aggs: dict[str, sw.Aggregation]) -> sw.KeyedWindows
 
 
 def near(found: list[Any], expected: list[Any]) -> bool:
-    """Whether values are equal up to rounding: questions of one key may share folds."""
+    """Whether values are equal up to rounding: queries of a key may share folds."""
     pairs = zip(found, expected, strict=True)
     return all(
         math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
@@ -56,7 +56,7 @@ def near(found: list[Any], expected: list[Any]) -> bool:
 @pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.float64()], ids=str)
 @pytest.mark.parametrize("count", COUNTS)
 def test_many_questions_are_answered_as_each(kind: pa.DataType, count: int) -> None:
-    """With keys that have no rows, and values that are missing."""
+    """Some keys have no rows, and some values are missing."""
     values = [None if at % 4 == 1 else at % 17 - 5 for at in range(300)]
     aggs = {"n": sw.count(), **{name: make("x") for name, make in PLAIN.items()}}
     windows = stream(pa.array(values, kind), aggs)
@@ -79,7 +79,7 @@ def test_many_questions_are_answered_as_each(kind: pa.DataType, count: int) -> N
 
 
 def test_answers_of_no_key_have_the_same_schema() -> None:
-    """An empty table, with one chunk or none."""
+    """The table of keys is empty, with one chunk or none."""
     windows = stream(pa.array([1.5, None, 2.5]), {"n": sw.count(), "x": sw.max("x")})
     whole = windows.query_many(pa.table({"k": [0, 1, 2, 3]}))
     assert whole["x_9"].to_pylist() == [1.5, None, 2.5, None]
@@ -91,7 +91,7 @@ def test_answers_of_no_key_have_the_same_schema() -> None:
 
 
 def test_answers_of_only_unknown_keys_are_those_of_empty_windows() -> None:
-    """Only the counts are there; no value of another key shows."""
+    """Only counts are not null; values of other keys do not leak."""
     windows = stream(pa.array([1.5, 0.5, 2.5]), {"n": sw.count(), "x": sw.sum("x")})
     found = windows.query_many(pa.table({"k": [77, None, 78]}))
     found.validate(full=True)
@@ -101,7 +101,7 @@ def test_answers_of_only_unknown_keys_are_those_of_empty_windows() -> None:
 
 
 def test_answers_outlive_the_windows() -> None:
-    """A column keeps the memory that it shares with the others, and so does a slice."""
+    """A column, or a slice of it, keeps the memory alive that it shares with others."""
     windows = stream(pa.array([1.5, 0.5, 2.5]), {"n": sw.count(), "x": sw.sum("x")})
     found = windows.query_many(pa.table({"k": [0, 1, 2]}))
     kept, part = found["x_9"], found["n_9"].slice(1)
@@ -113,7 +113,7 @@ def test_answers_outlive_the_windows() -> None:
 
 
 def test_answers_of_queries_are_dicts_of_their_own() -> None:
-    """What a caller does to one shows in no other."""
+    """A caller's change of one answer does not change others."""
     windows = stream(pa.array([1.5, 0.5]), {"n": sw.count(), "x": sw.sum("x")})
     answer = windows.query(0)
     names = ["n_30", "x_30", "n_9", "x_9", "n_400", "x_400"]
@@ -125,7 +125,7 @@ def test_answers_of_queries_are_dicts_of_their_own() -> None:
 
 
 def test_keys_of_slices_and_chunks_are_those_of_their_rows() -> None:
-    """However a table of keys lies in memory."""
+    """The layout of the table of keys does not matter."""
     windows = stream(pa.array([float(at) for at in range(9)]), {"x": sw.sum("x")})
     keys = pa.table({"no": range(40), "k": [at % 11 for at in range(40)]})
     whole = windows.query_many(keys)
@@ -142,7 +142,7 @@ def test_keys_of_slices_and_chunks_are_those_of_their_rows() -> None:
 
 
 def test_tables_of_several_schemas_in_turn() -> None:
-    """Nothing of one question is left for the next."""
+    """A query leaves no state for the next one."""
     windows = stream(pa.array([1.5, 0.5, 2.5]), {"x": sw.sum("x")})
     plain = pa.table({"k": [0, 2]})
     narrow = pa.table({"k": pa.array([0, 2], pa.int8())})
@@ -178,7 +178,7 @@ TYPED: list[tuple[pa.DataType, list[Any]]] = [
     ("kind", "values"), TYPED, ids=[str(kind) for kind, _ in TYPED]
 )
 def test_results_of_other_types_keep_them(kind: pa.DataType, values: list[Any]) -> None:
-    """Beside a column of numbers, of keys with rows and without."""
+    """The table also has a column of numbers; some keys have no rows."""
     aggs = {"n": sw.count(), "first": sw.first("x"), "last": sw.last("x")}
     windows = sw.KeyedWindows(on="t", by="k", windows=[9], aggs=aggs)
     low, high = values
@@ -210,7 +210,7 @@ KEYS: list[tuple[pa.DataType, list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "keys"), KEYS, ids=[str(kind) for kind, _ in KEYS])
 def test_keys_of_all_types_are_found(kind: pa.DataType, keys: list[Any]) -> None:
-    """In any order, again, in a slice, and one by one; a missing key is one, too."""
+    """Keys may be in any order, repeated, in a slice, or single; null is a key, too."""
     windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"x": sw.sum("x")})
     table = {"t": [1, 2, 3], "k": pa.array(keys, kind), "x": [1, 2, 4]}
     windows.ingest(pa.table(table))
@@ -224,7 +224,7 @@ def test_keys_of_all_types_are_found(kind: pa.DataType, keys: list[Any]) -> None
 
 
 def test_integers_that_do_not_fit_are_named() -> None:
-    """By one question and by many."""
+    """Single queries and queries of many keys name them."""
     windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"x": sw.sum("x")})
     most = pa.array([2**62, 2**62, 1], pa.int64())
     windows.ingest(pa.table({"t": [1, 2, 3], "k": ["a", "a", "b"], "x": most}))

@@ -1,4 +1,4 @@
-"""`landmark` and `delta` over a stream, against those of the whole table."""
+"""`landmark` and `delta` over a stream, compared with those of the whole table."""
 
 import random
 from typing import Any
@@ -47,7 +47,7 @@ def test_rows_are_answered_as_over_the_table(
 @pytest.mark.usefixtures("sparse")
 @pytest.mark.parametrize("window", [sw.landmark("f"), sw.delta("km", 20)], ids=repr)
 def test_rows_before_a_window_leave(window: Any) -> None:
-    """A landmark every 25 rows, and a counter that rises by one each time."""
+    """Every 25th row is a landmark, and a counter rises by one with each row."""
     windows = sw.KeyedWindows(on="t", by="k", windows=window, aggs={"n": sw.count()})
     largest, counts = 0, []
     for start in range(0, 6000, 10):
@@ -66,7 +66,7 @@ def test_rows_before_a_window_leave(window: Any) -> None:
 
 
 def test_a_column_that_falls_is_refused_when_its_rows_are_answered() -> None:
-    """The call changes nothing; a deletion of the row is the way on."""
+    """The call changes nothing; the stream continues after a deletion of the row."""
     windows = sw.KeyedWindows(
         on="t", windows=sw.delta("km", 5), aggs={"n": sw.count()}, deletes="gone"
     )
@@ -111,7 +111,7 @@ def test_delta_is_not_asked_without_a_row() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("sparse")
 def test_landmarks_are_asked_as_over_the_table(seed: int, by: list[str]) -> None:
-    """Rows that left are in no window that can be asked for."""
+    """Evicted rows are in no window that a query can have."""
     rng = random.Random(seed)
     spec: dict[str, Any] = {
         "on": "t",

@@ -1,4 +1,4 @@
-"""Windows that rows close over a stream, against those of the whole table."""
+"""Windows that rows close over a stream, compared with those of the whole table."""
 
 import random
 from typing import Any
@@ -103,7 +103,7 @@ MEANT: dict[str, dict[str, Any]] = {
 def test_windows_are_what_the_words_mean(
     name: str, size: int, ties: str | None
 ) -> None:
-    """However rows fall into batches, and in whichever process the windows go on."""
+    """The batches of rows, and restarts in other processes, do not matter."""
     request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT[name]}
     rows = rows_of(size)
     table = pa.Table.from_pylist(rows)
@@ -129,7 +129,7 @@ def test_windows_are_what_the_words_mean(
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.usefixtures("sparse")
 def test_the_state_is_what_later_windows_need(name: str) -> None:
-    """Rows of closed windows leave, in memory and in the log."""
+    """Rows of closed windows are evicted from memory and from the log."""
     request = {"on": "t", "by": "k", "aggs": {"n": sw.count()}, **MEANT[name]}
     windows = sw.KeyedWindows(**request)
     largest = 0
@@ -145,7 +145,7 @@ def test_the_state_is_what_later_windows_need(name: str) -> None:
 
 
 def test_a_flag_that_is_deleted_closes_nothing() -> None:
-    """What it would have separated is one window."""
+    """The rows on both sides of it are in one window."""
     windows = sw.KeyedWindows(
         on="t", window=sw.until("f"), aggs={"n": sw.count()}, deletes="gone"
     )
@@ -163,7 +163,7 @@ def test_a_flag_that_is_deleted_closes_nothing() -> None:
     ("window", "counts"), [(sw.until("f"), [2, 1]), (sw.rows(2), [2, 2])], ids=repr
 )
 def test_late_rows_are_dropped_and_counted(window: Any, counts: list[int]) -> None:
-    """They would change where later windows begin."""
+    """A late row would change the start of later windows."""
     windows = sw.KeyedWindows(on="t", window=window, aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1, 5], "f": [False, True]}))
     windows.advance()
@@ -174,7 +174,7 @@ def test_late_rows_are_dropped_and_counted(window: Any, counts: list[int]) -> No
 
 
 def test_idle_keys_begin_anew() -> None:
-    """With an open window, and with rows that were counted."""
+    """A new row of an idle key starts a new window, and the count of rows restarts."""
     for window, counts in ((sw.until("f"), [1]), (sw.rows(2), [])):
         windows = sw.KeyedWindows(on="t", by="k", window=window, aggs={"n": sw.count()})
         windows.ingest(pa.table({"t": [1], "k": ["a"], "f": [False]}))
@@ -187,7 +187,7 @@ def test_idle_keys_begin_anew() -> None:
 
 
 def test_a_window_whose_answer_does_not_fit_stays_open() -> None:
-    """The call that raises changes nothing, and `overflow` is the way on."""
+    """The call that raises changes nothing; the stream continues with `overflow`."""
     request = {"on": "t", "window": sw.until("f"), "aggs": {"x": sw.sum("x")}}
     windows = sw.KeyedWindows(**request)
     big = 2**62
@@ -203,7 +203,7 @@ def test_a_window_whose_answer_does_not_fit_stays_open() -> None:
 @pytest.mark.parametrize("window", [sw.rows(4), 9], ids=repr)
 @pytest.mark.usefixtures("sparse")
 def test_windows_that_slide_by_rows_can_be_asked(window: Any) -> None:
-    """As rolling ones of their length, at the watermark and later."""
+    """Queries have rolling windows of their length, at the watermark and later."""
     aggs = {"ids": sw.collect("id")}
     table = pa.Table.from_pylist(rows_of(3)).sort_by("t")
     windows = sw.KeyedWindows(
@@ -241,7 +241,7 @@ def test_what_does_not_apply_is_refused(options: dict[str, Any], message: str) -
 @pytest.mark.parametrize("size", [1, 7, 240])
 @pytest.mark.usefixtures("sparse")
 def test_the_open_window_of_a_key_is_asked(size: int, ties: str | None) -> None:
-    """The rows behind the last flag up to a time; with a row of `plus=`, its window."""
+    """It has the rows after the last flag up to a time, or the row of `plus=`."""
     draw = random.Random(size)
     request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT["until"]}
     windows = sw.KeyedWindows(**request, late=10, then_by=ties)
@@ -267,7 +267,7 @@ def test_the_open_window_of_a_key_is_asked(size: int, ties: str | None) -> None:
 
 
 def test_windows_that_a_flag_closed_are_not_asked() -> None:
-    """Their rows have left, or will."""
+    """Their rows were evicted, or will be."""
     windows = sw.KeyedWindows(on="t", window=sw.until("f"), aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1, 2, 5], "f": [False, True, False]}))
     assert "no flag has closed yet, at any time" in windows.explain()

@@ -1,4 +1,4 @@
-"""Several hopping windows over a stream, against those of the whole table."""
+"""Several hopping windows over a stream, compared with those of the whole table."""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def test_a_watermark_emits_windows_by_their_ends() -> None:
 
 
 def test_windows_of_one_length_are_asked_once() -> None:
-    """A question has no grid, and so no slide."""
+    """A query has no grid, and so no slide."""
     windows = sw.KeyedWindows(
         on="t", windows=[10, sw.Query(10, every=5), 4], aggs={"n": sw.count()}
     )

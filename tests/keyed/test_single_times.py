@@ -1,4 +1,4 @@
-"""Single times from users: those that are read at once are those of a column."""
+"""Single times from users: the fast path reads them as a column does."""
 
 import random
 from datetime import UTC, datetime, timedelta, timezone

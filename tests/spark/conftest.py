@@ -13,12 +13,12 @@ from slidewise.errors import SlidewiseError
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
 
-# Of every Spark, those in processes of their own as well.
+# Settings of every Spark, also of those in separate processes.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", streams.JVM)
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
-# The first test starts a JVM, and workers share two cores with whatever else runs.
+# The first test starts a JVM, and workers share two cores with other processes.
 SECONDS = 240
 
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _as_configured(request: pytest.FixtureRequest) -> None:
-    """Tests and demos set how many partitions there are: each begins with three."""
+    """Each test begins with three partitions, as tests and demos change the number."""
     if "spark" in request.fixturenames:
         request.getfixturevalue("spark").conf.set(PARTITIONS, "3")
 
@@ -40,7 +40,7 @@ def _as_configured(request: pytest.FixtureRequest) -> None:
 def spark() -> Iterator[Any]:
     from slidewise.spark import session
 
-    # Workers import what tests define where tests lie.
+    # Workers import the definitions of tests from the folders of the tests.
     helpers = Path(__file__).parents[1] / "helpers"
     paths = [str(helpers / "spark_workers"), str(helpers), str(Path(__file__).parent)]
     paths.append(os.environ.get("PYTHONPATH", ""))

@@ -85,7 +85,7 @@ def test_timers_of_another_query_are_refused() -> None:
 
 
 def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
-    """Refused as a whole; the first query then continues unharmed."""
+    """The micro-batch is refused as a whole; the first query then continues."""
     feed = Feed(tmp_path, 11, LATE)
     feed.write(2)
     call: dict[str, Any] = {**ROLLING, "late": LATE}
@@ -105,7 +105,7 @@ def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
 
 
 def test_unused_columns_and_output_modes_may_change(spark: Any, tmp_path: Path) -> None:
-    """Neither is part of the state."""
+    """The state contains neither of them."""
     feed = Feed(tmp_path, 12, LATE)
     given: list[pa.Table] = []
 

@@ -118,7 +118,7 @@ def test_one_line_about_times(
 
 
 def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
-    """Whatever PySpark warns of and logs."""
+    """The error is one line, without warnings and logs of PySpark."""
     source = tmp_path / "in.csv"
     source.write_text(US)
     command = [sys.executable, "-m", "slidewise", "rolling", str(source), *TIMES]

@@ -43,7 +43,7 @@ def stream(feed: Feed, *more: str) -> list[str]:
 def test_files_to_parquet_goes_on_where_it_was(
     spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Late rows are counted; the sum at the end is that of this run."""
+    """Late rows are counted; the sum at the end is of the last run only."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     command = stream(feed, "--window", "10s", *out)
     assert main(command) == 0
@@ -65,7 +65,7 @@ def test_files_to_parquet_goes_on_where_it_was(
 def test_hopping_onto_the_terminal(
     spark, feed, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a sink answers are shown; there is no checkpoint to keep."""
+    """Without a sink, answers are printed and no checkpoint is kept."""
     command = stream(feed, "--window", "1m", "--every", "30s", "--quiet")
     assert main(command) == 0
     captured = capsys.readouterr()
@@ -77,7 +77,7 @@ def test_hopping_onto_the_terminal(
 
 
 def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
-    """CSV as it is found; times are UTC."""
+    """CSV without options is read, with times in UTC."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text(
         "t,x\n2024-05-01 10:00:00,1\n2024-05-01 10:00:05,2\n2024-05-01 11:00:00,3\n"
@@ -164,7 +164,7 @@ def test_another_query_on_the_checkpoint_is_one_line(
 @pytest.mark.nightly
 @pytest.mark.skipif(bool(kafka_broker.reason()), reason=str(kafka_broker.reason()))
 def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
-    """Through the command as by the functions; a marker brings the last answers."""
+    """The command has the results of the functions; a marker emits the last answers."""
     from pyspark.sql import functions as sf
 
     schema = "id long, t timestamp, key string, x long, end boolean"
@@ -193,7 +193,7 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
 
 
 def test_a_machine_too_busy_to_start_a_python() -> None:
-    """A message that does not repeat all of Spark's."""
+    """The message does not repeat all of Spark's."""
     from slidewise.cli.spark_stream import _explain_failure
 
     reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
@@ -201,7 +201,7 @@ def test_a_machine_too_busy_to_start_a_python() -> None:
 
 
 def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:
-    """A run of its own: what has been answered is there, and the exit code is 130."""
+    """The answers so far are written, and the exit code is 130."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     command = stream(feed, "--window", "1m", *out)
     command[command.index("once")] = "1s"

@@ -21,7 +21,7 @@ HELPERS = Path(__file__).parents[1] / "helpers"
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
-    """Keys move between executors, and so do buckets of streams."""
+    """Keys and buckets of streams move between executors."""
     from on_cluster import BATCH, ROLLING
 
     feed = Feed(tmp_path, 9, LATE)

@@ -84,7 +84,7 @@ spark.stop()
 
 
 def test_by_connect(tmp_path: Path) -> None:
-    """Both on one server, as starting it takes longest."""
+    """Batch and stream run on one server, since its start takes longest."""
     helpers = Path(__file__).parents[1] / "helpers"
     paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(

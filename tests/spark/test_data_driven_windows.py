@@ -117,7 +117,7 @@ def flagged(batch: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> None:
-    """Over two runs of the query, as far as the watermark came."""
+    """Two runs of the query answer up to the watermark."""
     feed = Feed(tmp_path, 7, LATE)
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, **STREAMED[name]}
     for _ in range(2):

@@ -81,7 +81,7 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 
 def test_columns_of_debezium_are_kept(spark: Any) -> None:
-    """Its unwrapped records mark deletions in a column `__deleted`."""
+    """Unwrapped records of Debezium mark deletions in a column `__deleted`."""
     table = pa.table(
         {
             "t": [1, 1, 2],

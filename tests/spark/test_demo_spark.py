@@ -20,7 +20,7 @@ def test_the_engines_agree(spark, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_differs_is_counted() -> None:
-    """A value, a null, a row that is missing and one that is too much."""
+    """Cells differ by a value, a null, a missing row or an extra row."""
     columns = {name: [1.0, 2.0, None] for name in demo_spark.RESULTS}
     table = pa.table({"trip": [1, 2, 3], **columns})
     assert demo_spark.differing(table.take([2, 0, 1]), table) == 0

@@ -37,7 +37,7 @@ def test_the_guide(spark: Any, trips: Any) -> None:
 
 
 def test_the_readme(spark: Any) -> None:
-    """The last block is for Spark, and needs those before it."""
+    """The last block, which is for Spark, runs after the others."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     known: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):

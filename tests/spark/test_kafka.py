@@ -108,7 +108,7 @@ def replay(topic: Topic, answers: Any, checkpoint: Path) -> int:
 
 
 def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
-    """Bursts out of order and a restart: the consumer gets the batch results."""
+    """After bursts out of order and a restart, the consumer has the batch results."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     feed = Feed(tmp_path, 21, LATE)

@@ -38,7 +38,7 @@ def segments(folder: Path) -> list[str]:
 
 
 def test_the_next_worker_reads_pages_from_the_disk(tmp_path: Path) -> None:
-    """Written pages and read ones, but no removed ones."""
+    """The cache has written pages and read pages, and no removed ones."""
     state = Counting()
     state.put(1, b"one")
     first = store_of(state, tmp_path, "")
@@ -64,7 +64,7 @@ def test_the_next_worker_reads_pages_from_the_disk(tmp_path: Path) -> None:
 
 
 def test_another_state_has_other_segments(tmp_path: Path) -> None:
-    """That of a rollback, and that of the second attempt of a micro-batch."""
+    """The states are of a rollback, and of the second attempt of a micro-batch."""
     state = Counting()
     begun = store_of(state, tmp_path, "")
     begun.put(1, b"old")
@@ -123,7 +123,7 @@ def test_bytes_of_segments_are_limited(
 
 
 def test_superseded_segments_are_deleted(tmp_path: Path) -> None:
-    """At the end of the chain, once later ones hold or remove all of their pages."""
+    """They end the chain, and later ones hold or remove all of their pages."""
     state, before = Counting(), ""
     plan: list[dict[int, bytes | None]] = [
         {1: b"a", 2: b"a"},
@@ -168,7 +168,7 @@ def test_the_number_of_segments_is_limited(
 
 
 def test_a_file_deleted_after_opening(tmp_path: Path) -> None:
-    """The state is read, and no older segment."""
+    """Pages are read from the state, not from an older segment."""
     state, before = Counting(), ""
     for at in range(2):
         store = store_of(state, tmp_path, before)
@@ -185,7 +185,7 @@ def test_a_file_deleted_after_opening(tmp_path: Path) -> None:
 def test_stale_shards_are_evicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those of micro-batches long past, and of queries that are over."""
+    """Shards of old micro-batches and of ended queries are evicted."""
     shard = Shard.__new__(Shard)
     cache = ShardCache()
 
@@ -227,7 +227,7 @@ def test_no_folder_means_no_cache(
 def test_a_full_disk_leaves_no_stale_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither at once nor in the segment before the next, and no part of a file."""
+    """No page is stale, then or in the next segment, and no partial file is left."""
     state = Counting()
     store = store_of(state, tmp_path, "")
     for page in (1, 2):

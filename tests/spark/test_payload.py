@@ -33,7 +33,7 @@ def packer(buckets: int) -> Packer:
 def test_wide_rows_are_packed_by_their_bytes(
     monkeypatch: pytest.MonkeyPatch, buckets: int
 ) -> None:
-    """Two gigabytes in one payload could never pass."""
+    """A payload of two gigabytes would fail."""
     monkeypatch.setattr(arrow_ipc, "_PAYLOAD_BYTES", 50_000)
     monkeypatch.setattr(payload, "_STAGED_BYTES", 200_000)
     batches = list(packer(buckets)(iter(ROWS.to_batches(100))))

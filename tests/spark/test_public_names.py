@@ -1,4 +1,4 @@
-"""`slidewise.spark` shows its public names alone, and imports PySpark on first use."""
+"""`slidewise.spark` shows only its public names, and imports PySpark on first use."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ for name, item in before.items():
 
 
 def test_public_names() -> None:
-    """In a process where nothing else has imported PySpark."""
+    """The test runs in a process that has not imported PySpark."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT],
         capture_output=True,

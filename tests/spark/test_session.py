@@ -46,7 +46,7 @@ def test_no_setting_is_changed(users: Any, levels: list[str]) -> None:
 
 
 def test_an_existing_session_is_returned(spark: Any, levels: list[str]) -> None:
-    """Without a warning, also from another thread."""
+    """No warning is raised, also in another thread."""
     assert session(config={ZONE: "UTC"}) is spark
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(session()))

@@ -36,7 +36,7 @@ def stream(spark: Any, folder: Path) -> Any:
 
 
 def test_hops_without_a_count_of_rows(spark: Any, tmp_path: Path) -> None:
-    """Weeks of five days, 5,000 rows a day: more than a page per key.
+    """Weeks have five days of 5,000 rows: more than a page per key.
 
     Other aggregations: tests/keyed/test_keyed_hops.py.
     """
@@ -56,7 +56,7 @@ def test_hops_without_a_count_of_rows(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_deletion_takes_the_first_row_by_then_by(spark: Any, tmp_path: Path) -> None:
-    """On a stream of a row per micro-batch, and on a table.
+    """A stream of a row per micro-batch and a table agree.
 
     Other micro-batches: tests/keyed/test_keyed_order.py.
     """
@@ -82,7 +82,7 @@ def test_a_deletion_takes_the_first_row_by_then_by(spark: Any, tmp_path: Path) -
 def test_a_query_that_overflowed_continues_with_nulls(
     spark: Any, tmp_path: Path
 ) -> None:
-    """From its checkpoint: overflow= is not part of the guard."""
+    """It continues from its checkpoint, as overflow= is not part of the guard."""
     from pyspark.errors import StreamingQueryException
 
     times = [DAY, DAY, DAY + dt.timedelta(1), DAY + dt.timedelta(2)]

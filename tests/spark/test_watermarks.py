@@ -42,7 +42,7 @@ def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> No
 def test_streams_before_1970_equal_tables(
     spark: Any, tmp_path: Path, year: int
 ) -> None:
-    """With late rows; the last stream continues beyond 1970."""
+    """Streams have late rows; the last one continues beyond 1970."""
     feed = Feed(tmp_path, 3, LATE)
     feed.now = dt.datetime(year, 12, 31, 23, 59, 30, tzinfo=dt.UTC)
     feed.write(5)

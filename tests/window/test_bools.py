@@ -1,4 +1,4 @@
-"""Bools come back as bools, and are counted as 0 and 1."""
+"""Bools are returned as bools, and summed as 0 and 1."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ import pytest
 import slidewise as sw
 
 
-class Boom(Exception):  # noqa: N818 (it is not an error of anybody's)
+class Boom(Exception):  # noqa: N818 (a test raises it on purpose)
     pass
 
 

@@ -1,4 +1,4 @@
-"""Collected objects are released when they leave, and cycles through windows die."""
+"""Collected objects are released on eviction, and cycles through windows are freed."""
 
 import gc
 import sys
@@ -96,7 +96,7 @@ def test_failed_inserts_hold_nothing():
 
 
 def test_cycles_through_windows_die():
-    """Window → object → window, ten thousand times."""
+    """Ten thousand cycles of window and object are freed."""
     gc.collect()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Many ranges over one stream: every algorithm beside a list, after every operation."""
+"""Many ranges over one stream: every algorithm, compared with a list."""
 
 import copy
 import pickle
@@ -195,7 +195,7 @@ def test_scripts(algorithm, name):
 
 
 def test_each_range_is_a_window_of_its_own():
-    """Beside `Window(last=...)`, from arrays."""
+    """Answers equal those of `Window(last=...)`, from arrays."""
     rng = np.random.default_rng(3)
     values = rng.integers(-(10**9), 10**9, 3000)
     times = np.cumsum(rng.integers(0, 3, 3000))

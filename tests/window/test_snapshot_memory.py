@@ -1,4 +1,4 @@
-"""Damaged snapshots are refused with little memory, whatever lengths they contain."""
+"""Damaged snapshots are refused with little memory, for any lengths in them."""
 
 import struct
 import tracemalloc
@@ -52,7 +52,7 @@ def refused_within(blob, most):
     not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
 )
 def test_damage_allocates_little():
-    """At most twice the blob and 1 MiB, whatever lengths the bytes contain."""
+    """Memory grows by at most twice the blob and 1 MiB, for any lengths in them."""
     ints = sw.Window(sw.sum())
     ints.insert_many(np.arange(60_000), np.arange(60_000))
     deviations = sw.Window(sw.stddev())
@@ -76,7 +76,7 @@ def test_damage_allocates_little():
 )
 @pytest.mark.parametrize("algorithm", [card.name for card in sw.algorithms()])
 def test_damage_allocates_little_whatever_the_algorithm(algorithm):
-    """At most eight times the blob and 1 MiB, as SECURITY.md says."""
+    """Memory grows by at most eight times the blob and 1 MiB, as in SECURITY.md."""
     try:
         window = sw.Window(sw.stddev(), algorithm=algorithm, dtype="int64")
     except sw.SpecError as error:

@@ -64,7 +64,7 @@ def test_every_method_is_listed():
 
 
 class Caller:
-    """A number that calls the window it is being inserted into."""
+    """A number that calls the window into which it is inserted."""
 
     def __init__(self, call):
         self.call, self.errors, self.calls = call, [], 0
@@ -126,7 +126,7 @@ def test_another_window_may_be_called(outer):
 @pytest.mark.parametrize("inner", CALLS)
 @pytest.mark.parametrize("outer", CALLBACKS)
 def test_another_thread_may_call(outer, inner):
-    """It does not wait, and the call in progress takes effect at its end."""
+    """The other thread does not wait, and the first call takes effect at its end."""
     w = window()
 
     def elsewhere():

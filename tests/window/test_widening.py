@@ -1,4 +1,4 @@
-"""Columns of integers that become float64 when a float comes.
+"""Columns of integers that become float64 when a float arrives.
 
 From then on a window answers like one of dtype="float64" with the same history, and
 like `recalculate`, the oracle of all algorithms.
@@ -19,7 +19,7 @@ from slidewise.aggregations import KINDS
 from slidewise.aggregations.base import BITS
 from slidewise.window.algorithms import ALGORITHMS
 
-# The arguments of those that need one, and those of columns that do not widen.
+# Arguments of aggregations that need some, and aggregations that do not widen.
 ARGUMENTS = {
     "top_k": {"k": 3},
     "bottom_k": {"k": 3},

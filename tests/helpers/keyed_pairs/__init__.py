@@ -1,6 +1,6 @@
-"""Streams of keyed windows in which every two features meet, against their meaning.
+"""Streams of keyed windows for all pairs of features, compared with a model.
 
-`factors` says what is crossed, `covering` draws cases in which every two values occur
-together, `rows` draws a stream for a case, `model` says what a stream has to answer,
-`values` what an aggregation is over given rows, and `run` compares.
+`factors` lists the features, `covering` draws cases in which every two values occur
+together, `plan` and `stream` draw the request and the rows of a case, `model` computes
+the answers that are due, `values` an aggregation over given rows, and `run` compares.
 """

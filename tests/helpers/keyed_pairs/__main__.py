@@ -29,7 +29,7 @@ def again(name: str) -> str:
 
 
 def main() -> None:
-    """Prints seeds, cases, cells, and how many differences of which kind."""
+    """Prints seeds, cases, cells, and the number of differences of each kind."""
     parser = argparse.ArgumentParser(prog="keyed_pairs")
     parser.add_argument("--seed", default=time.strftime("%Y%m%d"))
     parser.add_argument("--minutes", type=float, default=0.0, help="0: one round")

@@ -1,9 +1,9 @@
 """The answers that are due, by the table engine and in plain Python.
 
-The model says which rows a window holds, and in which order. What an aggregation is
-over such a list, `sw.rolling` says, each list being a key of its own, and for few rows
-`values`, too. Where lists would be too long together, `sw.rolling` answers all rows of
-the whole table at once, or only some answers are compared.
+The model lists the rows of each window, in order. `sw.rolling` aggregates these lists,
+each as a key of its own; for few rows `values` does, too. If the lists would be too
+long together, `sw.rolling` answers all rows of the whole table at once, or only some
+answers are compared.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ from keyed_pairs.plan import Plan, of_ticks, plain
 from keyed_pairs.stream import Row, Stream
 from keyed_pairs.values import UNKNOWN, Ranked, answer
 
-# How many rows the lists of a step hold together at most, and of how many the answers
-# are computed in Python, too.
+# The most rows of all lists of a step, and the most rows for which answers are also
+# computed in Python.
 _MOST = 300_000
 _FEW = 4_000
 _ALL = sw.rows(1_000_000)
@@ -30,7 +30,7 @@ Values = dict[str, Any]
 
 
 class Answers:
-    """Knows what is due to be answered.
+    """Computes the answers that are due.
 
     Attributes:
         types: The types of the result columns, as far as they are known.
@@ -50,7 +50,7 @@ class Answers:
         return [f"{n}_{label}" for _, _, label in self.spans for n in self.aggs]
 
     def of(self, due: list[Due]) -> list[tuple[Values, Values]]:
-        """Per answer the values of its columns, by the table and by Python."""
+        """The values of the columns of each answer, by the table and by Python."""
         nothing = dict.fromkeys(self.columns())
         found: list[tuple[Values, Values]] = [(nothing, {}) for _ in due]
         checked = [at for at, one in enumerate(due) if not one.late]
@@ -75,7 +75,7 @@ class Answers:
         size = sum(len(rows) for windows in lists for rows in windows)
         for number, at in enumerate(checked):
             second = self._plainly(lists[number], few=size <= _FEW)
-            # Of many values, sketches of other groupings may answer otherwise.
+            # Over many values, sketches of another grouping may answer differently.
             inexact = {n: v for n, v in second.items() if isinstance(v, Ranked)}
             found[at] = ({**tables[number], **inexact}, second)
         return found
@@ -88,7 +88,7 @@ class Answers:
         )
 
     def _by_rolling(self) -> bool:
-        """Whether one call of `rolling` over the whole table means the same."""
+        """Whether one call of `rolling` over the whole table gives the same answers."""
         case = self.plan.case
         counted = any(kind == "rows" for kind, _, _ in self.spans)
         inexact = any(agg.kind == _INEXACT for agg in self.aggs.values())
@@ -159,7 +159,7 @@ class Answers:
         return tables.take(pa.array([row.at for row in rows], pa.int64()))
 
     def _plainly(self, windows: list[list[Row]], *, few: bool) -> Values:
-        """Answers in Python: all of them over few rows, else those of quantiles."""
+        """Answers in Python: all of them over few rows, else only quantiles."""
         request = self.plan.request
         inexact = [n for n, agg in self.aggs.items() if few or agg.kind == _INEXACT]
         found = []

@@ -56,13 +56,13 @@ class Cover:
     """Draws cases until all pairs have occurred.
 
     Attributes:
-        missing: The pairs that have not.
-        total: How many there are.
+        missing: The pairs that have not occurred.
+        total: The number of all pairs.
     """
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        # A set of frozensets of texts has another order in each process.
+        # The order of a set of frozensets of texts differs between processes.
         self.order = sorted(possible(), key=lambda pair: sorted(map(repr, pair)))
         random.shuffle(self.order)
         self.missing = set(self.order)
@@ -96,7 +96,7 @@ class Cover:
         return case
 
     def _best(self, cases: list[Case]) -> Case:
-        """One with most new pairs; rather not the slow one of those that are equal."""
+        """A value with most new pairs; of equal ones, not a slow one if possible."""
         self.random.shuffle(cases)
         return max(
             cases,

@@ -1,4 +1,4 @@
-"""What is crossed: the aggregations, and every other choice a stream has."""
+"""The factors that are crossed: the aggregations, and all other choices of a stream."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ ROLLING: dict[str, list[tuple[str, int]]] = {
     "landmark and time": [("time", 20), ("landmark", 0)],
 }
 
-# The first value of each is what a case takes that has no other.
+# The first value of each factor is its default in a case.
 FACTORS: dict[str, list[Any]] = {
     "windows": [*ROLLING, *HOPPING],
     "emit": ["final", "arrival", "update", "slide"],
@@ -77,7 +77,7 @@ FACTORS: dict[str, list[Any]] = {
 
 
 def fits(case: Case) -> bool:
-    """Whether the choices of a case, which need not be complete, go together."""
+    """Whether the choices of a case, which may be incomplete, can be combined."""
     windows, emit = case.get("windows"), case.get("emit")
     late_rows = case.get("late_rows", "drop")
     hopping = windows in HOPPING
@@ -176,7 +176,7 @@ CATALOGUE: dict[str, sw.Aggregation] = {
     "own where": OWN("id", where="w"),
 }
 
-# Whose answers grow with their windows, or take long for each row.
+# Aggregations whose answers grow with their windows, or take long for each row.
 HEAVY = {"collect", "concat", "collect_distinct", "aggregation", "bloom", "count_min"}
 HEAVY |= {"heavy_hitters", "approx_quantile"}
 

@@ -1,6 +1,6 @@
-"""What a stream of keyed windows has to answer, from what the words mean.
+"""The answers of a stream of keyed windows, from the definitions of its options.
 
-Rows are a list. Everything is looked for in all of it: nothing is folded or evicted.
+Rows are a list. Each step searches all of it: nothing is folded or evicted.
 """
 
 import math
@@ -22,15 +22,15 @@ class Due:
     """An answer that is due.
 
     Attributes:
-        name: What tells it from the others: a row's place; or a key and its times.
-        key: Whose it is.
+        name: Its identity: the place of a row; or a key and its times.
+        key: The key.
         tick: The time of its row.
-        row: The row that is answered, if one is.
-        ends: The window's own ends, for windows at a distance from one another.
-        places: From where to where its rows are, if rows are its ends.
-        corrects: What `_correction` is, or None where the words leave it open.
-        late: Whether it is a late row that is given back.
-        must: Whether it may not be left out.
+        row: The row that is answered, or None.
+        ends: The start and end of its window, for hopping windows and sessions.
+        places: The first and last place of its rows, for windows that rows end.
+        corrects: The value of `_correction`, or None if it is undefined.
+        late: Whether it is a late row that is returned.
+        must: Whether the answer is required.
     """
 
     name: tuple[Any, ...]
@@ -60,14 +60,14 @@ class Ordered:
 
 
 def _order(row: Row, plan: Plan) -> tuple[Any, ...]:
-    """Time, then what breaks ties; with `arrival=` the order of arrival comes first."""
+    """Time, then the order of ties; with `arrival=` arrival comes before ties."""
     if plan.case["arrival"]:
         return (row.tick, row.came, _ties(row, plan), row.at)
     return (row.tick, *_first(row, plan))
 
 
 def _first(row: Row, plan: Plan) -> tuple[Any, ...]:
-    """What breaks ties, then arrival: batch, `arrival=`, place in the batch."""
+    """The order of ties, then arrival: batch, `arrival=`, place in the batch."""
     return (_ties(row, plan), row.came, row.at)
 
 
@@ -85,13 +85,13 @@ def rank(value: Any) -> tuple[int, Any]:
 
 
 class Model:
-    """The rows that are held, the watermark, and what is due at each step.
+    """The rows that are held, the watermark, and the answers due at each step.
 
     Attributes:
         held: Accepted rows that were neither deleted nor evicted, by key.
         largest: The largest time seen.
         watermark: In ticks; None before the first.
-        late: How many late rows there were.
+        late: The number of late rows so far.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -106,7 +106,7 @@ class Model:
         # Of each key the start of its last window with rows; when keys were answered.
         self.starts: dict[Key, int] = {}
         self.given: set[tuple[Any, ...]] = set()
-        # Whether what came before may have been evicted or deleted.
+        # Whether earlier rows may have been evicted or deleted.
         self.unsure = bool(self.case["deletes"])
         self._ordered: dict[Key, Ordered] = {}
 
@@ -117,7 +117,7 @@ class Model:
         return self._ordered[key]
 
     def ingest(self, rows: list[Row]) -> list[Due]:
-        """Takes a batch in."""
+        """Ingests a batch."""
         floor = -math.inf if self.watermark is None else self.watermark
         behind = floor - self.plan.reach if self.corrects else floor
         taken, late = [], []
@@ -144,7 +144,7 @@ class Model:
         return due
 
     def _take_back(self, deletion: Row) -> int | None:
-        """Takes back the first by `then_by`, else the first that arrived."""
+        """Deletes the first row by `then_by`, else the first that arrived."""
         found = [
             row for row in self.held.get(deletion.key, []) if row.tick == deletion.tick
         ]
@@ -183,7 +183,7 @@ class Model:
                         break
 
     def _windows(self, late: list[Row]) -> Iterator[Due]:
-        """Windows that are over and hold a late row."""
+        """Closed windows that hold a late row."""
         for key in {row.key for row in late}:
             ordered = self.ordered(key)
             for start, end in self._hops(key):
@@ -279,7 +279,7 @@ class Model:
         return sorted(found)
 
     def _ended_by_rows(self, key: Key) -> Iterator[tuple[tuple[int, int], int, int]]:
-        """From where to where they are, and between which times."""
+        """Their first and last places, and their times."""
         ordered, begin = self.ordered(key), 0
         length, every = HOPPING[self.case["windows"]]
         for at, row in enumerate(ordered.rows):
@@ -321,7 +321,7 @@ class Model:
         return len(idle)
 
     def span(self, due: Due, window: tuple[str, int, str]) -> tuple[int, int]:
-        """From where to where a window reaches, among the ordered rows of its key."""
+        """The first and last place of a window, among the ordered rows of its key."""
         ordered, case = self.ordered(due.key), self.case
         kind, length, _ = window
         if due.places is not None:

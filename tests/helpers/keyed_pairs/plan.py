@@ -57,13 +57,13 @@ TYPES: dict[str, pa.DataType] = {
 
 
 class Plan:
-    """A case with all that is drawn for it.
+    """A case with its random draws.
 
     Attributes:
         case: The choices.
-        random: Draws all that the case leaves open.
+        random: Draws the values that the case leaves open.
         request: The keywords of `rolling` or `hopping`.
-        options: What `KeyedWindows` takes besides.
+        options: The other keywords of `KeyedWindows`.
         kind: The type of times.
         by: The key columns.
         then_by: Those that order rows of equal time.
@@ -74,10 +74,10 @@ class Plan:
         late: In ticks.
         offset: In ticks, of rolling windows.
         reach: How far the longest window of time reaches back.
-        batches: How many rows each batch has.
-        rate: How many rows come per tick.
-        disorder: How many ticks rows are late at most.
-        scale: By how much windows are longer than the factor says.
+        batches: The number of rows of each batch.
+        rate: The number of rows per tick.
+        disorder: The most ticks by which a row is late.
+        scale: By how much windows are longer than in the factor.
     """
 
     def __init__(self, case: Case, name: str) -> None:
@@ -208,7 +208,7 @@ class Plan:
         return of_ticks([tick], self.kind)[0]
 
     def first_tick(self) -> int:
-        """Where the stream begins."""
+        """The first time of the stream."""
         kind = self.kind
         if pa.types.is_uint32(kind):
             return 5
@@ -246,7 +246,7 @@ def plain(column: pa.ChunkedArray) -> list[Any]:
 
 
 def canonical(value: Any) -> Any:
-    """What makes keys equal: all NaNs are one, and both zeros."""
+    """The canonical form of a key: all NaNs are one key, and both zeros."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
     return value

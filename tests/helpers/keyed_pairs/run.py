@@ -1,4 +1,4 @@
-"""Plays a case through `KeyedWindows`, and compares all it answers and tells."""
+"""Plays a case through `KeyedWindows`, and compares its answers and attributes."""
 
 import math
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from slidewise.keyed import row_log
 
 Key = tuple[Any, ...]
 _NEAR = 2.0**-44
-# Of aggregations whose terms may cancel, how far answers may be off whatever they are.
+# The absolute error allowed for aggregations whose terms may cancel.
 _OFF = {"sum": 1e-8, "mean": 1e-8, "covariance": 1e-6, "correlation": 1e-9}
 _OFF |= {"skewness": 1e-6, "kurtosis": 1e-6}
 
 
 class DifferenceError(AssertionError):
-    """An answer that is not what it should be.
+    """An answer that differs from the expected one.
 
     Attributes:
-        kind: In few words, the same for differences of one kind.
+        kind: The kind of the difference, in a few words.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -38,7 +38,7 @@ class DifferenceError(AssertionError):
 
 @contextmanager
 def pages_of(size: int) -> Iterator[None]:
-    """Pages of another size, so that few rows make trees."""
+    """Sets a smaller size of pages, so that few rows make trees."""
     known = row_log.SEGMENT
     row_log.SEGMENT = size
     try:
@@ -48,7 +48,7 @@ def pages_of(size: int) -> Iterator[None]:
 
 
 def play(case: Case, name: str) -> int:
-    """Plays a case; gives how many cells were compared.
+    """Plays a case; returns the number of compared cells.
 
     Raises:
         DifferenceError: If one differs, or if slidewise raises.
@@ -60,7 +60,7 @@ def play(case: Case, name: str) -> int:
 
 
 class Stage:
-    """A stream beside its model."""
+    """A stream and its model."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.case, self.draw = plan, plan.case, plan.random
@@ -71,12 +71,12 @@ class Stage:
         self.cells = 0
         self.blobs: list[bytes] = []
         self.started = False
-        # Where an answer may come twice, or be left out, each step is looked at.
+        # If an answer may come twice, or be left out, each step is compared.
         careful = self.case["late_rows"] == "correct"
         self.careful = careful or (self.case["emit"] == "update")
 
     def play(self) -> None:
-        """All batches, what comes between them, and the end."""
+        """All batches, the calls between them, and the end."""
         for rows in self.stream.batches():
             self.step("ingest", self._ingest, rows)
             self._moves()
@@ -89,7 +89,7 @@ class Stage:
         self.windows.check()
 
     def step(self, name: str, call: Any, *given: Any) -> None:
-        """One call, and what can be seen after it."""
+        """One call, and the checks after it."""
         try:
             call(*given)
             if self.started and (self.careful or self.draw.random() < 0.5):
@@ -150,7 +150,7 @@ class Stage:
 
     def _copy(self) -> None:
         copied = deepcopy(self.windows)
-        # What becomes of the one does not show in the other.
+        # Calls on one copy do not change the other.
         self.windows.ingest(self.stream.tables[-1])
         if self.model.largest is not None:
             self.windows.advance(self.plan.time(self.stream.now + 10))
@@ -174,7 +174,7 @@ class Stage:
             raise DifferenceError("evict_idle", f"{gone}, not {least} to {most}")
 
     def _surely_there(self) -> set[Key]:
-        """Keys with rows that a window can hold still."""
+        """Keys with rows that a window can still hold."""
         floor = -math.inf
         if self.model.watermark is not None:
             floor = self.model.watermark - self.plan.reach
@@ -210,7 +210,7 @@ class Stage:
         self._look()
 
     def _bad_value(self) -> tuple[pa.Table | None, type[Exception]]:
-        """Rows that NaN or an overflow keeps from being taken in."""
+        """Rows that are refused because of NaN or an overflow."""
         draw, case = self.draw, self.case
         watermark = self.model.watermark
         floor = self.stream.now if watermark is None else watermark + 1
@@ -235,7 +235,7 @@ class Stage:
         return None, sw.SpecError
 
     def _look(self) -> None:
-        """What the windows tell beside their answers."""
+        """Compares attributes of the windows besides their answers."""
         windows, model = self.windows, self.model
         if windows.late_count != model.late:
             text = f"{windows.late_count}, not {model.late}"
@@ -267,7 +267,7 @@ class Stage:
 
 
 class Comparison:
-    """Answers beside those that were due."""
+    """Compares answers with those that were due."""
 
     def __init__(self, stage: Stage, table: pa.Table, due: list[Any]) -> None:
         self.stage, self.plan, self.case = stage, stage.plan, stage.case
@@ -275,7 +275,7 @@ class Comparison:
         self.results = stage.answers.columns()
 
     def check(self) -> None:
-        """Names, types, which there are, and what is in them."""
+        """Compares names, types, rows and values."""
         self._check_names()
         got: dict[tuple[Any, ...], list[int]] = {}
         for at, name in enumerate(self._names()):
@@ -316,7 +316,7 @@ class Comparison:
             raise DifferenceError("columns", f"{self.table.column_names}, not {names}")
 
     def _names(self) -> list[tuple[Any, ...]]:
-        """What tells each answer from the others."""
+        """The identity of each answer."""
         table, emit = self.table, self.case["emit"]
         if emit in ("final", "arrival"):
             late = [False] * len(table)
@@ -364,7 +364,7 @@ class Comparison:
         return next(column.removesuffix(x) for x in labels if column.endswith(x))
 
     def _check_rows(self) -> None:
-        """The columns that rows came with."""
+        """Compares the input columns."""
         rows = pa.concat_tables(self.stage.stream.tables)
         rows = rows.take(self.table["id"].combine_chunks())
         for name, kind in self.plan.columns.items():
@@ -378,7 +378,7 @@ class Comparison:
                     raise DifferenceError(f"column {name}", f"{mine}, not {its}")
 
     def _check_order(self, pairs: list[Any]) -> None:
-        """Answers at arrival come in the order of their batch."""
+        """Checks that answers at arrival are in the order of their batch."""
         if self.case["emit"] == "arrival":
             places = [at for at, one, _, _ in pairs if not one.late]
             if places != sorted(places):
@@ -391,7 +391,7 @@ def _keys(table: pa.Table, by: list[str]) -> list[Key]:
 
 
 def alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
-    """Equal types; categories may come back as their values."""
+    """Whether types are equal; categories may be returned as their values."""
     if pa.types.is_dictionary(theirs):
         theirs = theirs.value_type
     if pa.types.is_dictionary(ours):
@@ -400,7 +400,7 @@ def alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
 
 
 def same(got: Any, want: Any, kind: str) -> bool:
-    """Equal; floats up to what rounding may do to them."""
+    """Whether values are equal; floats up to rounding."""
     if isinstance(want, Hitters | Ranked):
         return bool(want == got)
     if isinstance(want, list):

@@ -22,13 +22,13 @@ class Row:
     Attributes:
         at: Its place among all rows of the stream.
         tick: Its time.
-        key: Its key, as it compares.
-        keys: Its key, as it is written.
+        key: Its key in canonical form.
+        keys: The values of its key columns.
         values: Its other columns.
-        came: The number of its batch, and what `arrival=` says.
-        answered: Whether it has had its answer.
-        fresh: Whether it came late in the present batch.
-        order: Where it lies among the rows of its key, once that is known.
+        came: The number of its batch, and its value of `arrival=`.
+        answered: Whether it was answered.
+        fresh: Whether it is a late row of the present batch.
+        order: Its place among the rows of its key, once known.
     """
 
     at: int
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def gone(self) -> bool:
-        """Whether it takes another row back."""
+        """Whether it deletes another row."""
         return self.values.get("gone") is True
 
 
@@ -51,9 +51,9 @@ class Stream:
     """Draws the rows of a plan.
 
     Attributes:
-        rows: All that were drawn.
+        rows: All rows drawn so far.
         tables: The same, batch by batch.
-        now: The time up to which rows come.
+        now: The time up to which rows were drawn.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -88,7 +88,7 @@ class Stream:
         return rows
 
     def table(self, rows: list[Row]) -> pa.Table:
-        """Rows as Arrow has them."""
+        """Rows as an Arrow table."""
         columns = {}
         for name, kind in self.plan.columns.items():
             if name == "t":

@@ -1,4 +1,4 @@
-"""What aggregations are over given rows: in plain Python, as slowly as it takes."""
+"""Aggregations over given rows in plain Python, by their definitions."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -13,7 +13,7 @@ import slidewise as sw
 from slidewise.aggregations.custom import CustomAggregation
 
 Rows = list[dict[str, Any]]
-# Answered by the table alone: sketches of bytes.
+# Answered only by the table: sketches of bytes.
 UNKNOWN = object()
 
 
@@ -203,7 +203,7 @@ def _hitters(values: list[Any], agg: Any) -> Any:
 
 
 class Hitters:
-    """Some of the most frequent values, whichever of those that are equally so."""
+    """Some of the most frequent values, any of those with equal counts."""
 
     def __init__(self, counts: Counter[Any], most: list[int]) -> None:
         self.counts, self.most = counts, most
@@ -222,7 +222,7 @@ class Hitters:
 
 
 class Ranked:
-    """A value at about a rank, or several; three times the error is hardly ever met."""
+    """A value at about a rank, or several; three times the error is hardly reached."""
 
     def __init__(self, values: list[Any], shares: Any, error: float) -> None:
         self.values = sorted(values)
@@ -269,7 +269,7 @@ def _fold(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _approx_distinct(values: list[Any], agg: Any) -> Any:
-    """Exact for so many different values."""
+    """Exact up to a number of different values."""
     count = _distinct(values, agg)
     return count if count <= 0.13 / agg.parameters[0] ** 2 else UNKNOWN
 
