@@ -1,11 +1,11 @@
-"""The experiments of the papers: measures, draws, and asks the claims.
+"""The experiments of the papers: measures, draws, and checks the claims.
 
     make experiments                             all figures, about 15 minutes
     make experiments ONLY="fiba-11 daba"         a figure, and all of a paper
     make experiments SCALE=paper DATA=folder     as printed, in hours
 
 One page for each paper and a summary go to target/experiments, with the pictures and
-all that was measured (`results.json`). `--redraw` draws that again.
+all measurements (`results.json`). `--redraw` draws the pages from these again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from bench.measure import machine
 if TYPE_CHECKING:
     from bench.experiments.shapes import Artefact
 
-# Turns of each measurement that may come out otherwise.
+# Turns of each measurement that may vary.
 _TURNS = {"quick": 3, "paper": 5}
 
-# Rows to generate where there is no data.
+# Rows to generate without data.
 _TRIPS = {"quick": 10_000, "paper": 1_000_000}
 _READINGS = {"quick": 1 << 17, "paper": 1 << 25}
 
@@ -77,7 +77,7 @@ def _main() -> None:
     print(f"{out / 'README.md'}, {time.monotonic() - start:.0f} s")
 
 
-# What a replay of the trips goes through, as if it had been measured.
+# The figures of a replay of the trips, in the form of measurements.
 _DAYS = Point({"label": "trips", "n": 0, "operator": ""}, (("data", "trips"),))
 
 
@@ -100,7 +100,7 @@ def _measure(
     results: Results,
     turns: int,
 ) -> None:
-    """One figure: what a ratio is made of is measured in one go."""
+    """Measures a figure: the parts of a ratio are measured in one run."""
     wanted = {
         point.order: turns if point.repeated else 1
         for point in points
@@ -113,7 +113,7 @@ def _measure(
 def _data(
     folder: Path | None, scale: Scale, out: Path
 ) -> tuple[dict[str, str], dict[str, Any], dict[str, str]]:
-    """Files for the driver, the figures of the trips, and where both are from."""
+    """Files for the driver, the figures of the trips, and their sources."""
     ridden = trips(folder, _TRIPS[scale])
     read = energies(folder, _READINGS[scale])
     files = {
@@ -147,12 +147,12 @@ def _days(starts: list[int]) -> dict[str, Any]:
 
 
 def _machine() -> dict[str, str]:
-    """What was measured, and on what; no package of Python counts here."""
+    """Describes the measurement and the machine, without packages of Python."""
     return {name: text for name, text in machine(()).items() if text}
 
 
 def _evenly(values: list[int], parts: int = 12) -> list[tuple[int, int]]:
-    """How often values lie in parts of equal width, by where each begins."""
+    """The number of values in parts of equal width, by the begin of each part."""
     low, high = min(values), max(values)
     width = max((high - low) // parts + 1, 1)
     held = Counter((value - low) // width for value in values)
@@ -160,7 +160,7 @@ def _evenly(values: list[int], parts: int = 12) -> list[tuple[int, int]]:
 
 
 def _by_doubling(values: list[int]) -> list[tuple[int, int]]:
-    """How often values lie from one power of two up to the next; zero by itself."""
+    """The number of values from each power of two to the next; zero has its own."""
     held = Counter(value.bit_length() for value in values)
     return [(1 << bits >> 1, held[bits]) for bits in range(max(held) + 1)]
 

@@ -1,4 +1,4 @@
-"""Predicates over break-even points: the window from which on one is ahead."""
+"""Predicates over break-even points: the least window at which a structure is ahead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = ("sum", "max", "mean", "geomean", "min_count", "stddev", "arg_max")
 def crossings(
     view: View, label: str, other: str, operators: Sequence[str]
 ) -> list[float]:
-    """Break-even points; infinite where there is none."""
+    """Break-even points; infinite without one."""
     return [
         crossing(view, label, other, operator=operator) or math.inf
         for operator in operators
@@ -45,7 +45,7 @@ def never(label: str, other: str, operator: str) -> Check:
 
 
 def sooner(first: str, second: str, other: str, operators: Sequence[str]) -> Check:
-    """In most of the operators."""
+    """Whether it holds for most of the operators."""
 
     def test(view: View) -> tuple[bool, str]:
         one = crossings(view, first, other, operators)

@@ -1,7 +1,7 @@
 """Every figure and table with data of the five papers.
 
-A row has the figure, its axes, structures, operators, sizes and data, and what the
-paper says of it; the rows of a paper are in `papers`.
+A row has the figure, its axes, structures, operators, sizes and data, and the claims
+of the paper; the rows of a paper are in `papers`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CATALOGUE: tuple[Artefact, ...] = (
 
 
 def find(only: str) -> list[Artefact]:
-    """The rows whose key is, or begins with, one of some words.
+    """The rows whose key is one of some words, or begins with one.
 
     Raises:
         ValueError: If a word is not a beginning of any key.

@@ -1,7 +1,7 @@
 """The papers' data: Citi Bike trips and the DEBS 2012 manufacturing equipment.
 
-Both are read from a folder of the user's, in whatever of their forms lies there; where
-it has none, data of the same shape are generated.
+Both are read from a folder of the user, in any of their file formats; without files,
+data of the same shape are generated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TIME = re.compile(r"(\d+)[-/](\d+)[-/](\d+) (\d+):(\d+)(?::(\d+)(?:\.\d*)?)?$")
 
 @dataclass(frozen=True)
 class Trips:
-    """Starts in the order of the ends, in seconds, and where they are from."""
+    """Starts in the order of the ends, in seconds, and their source."""
 
     starts: list[int]
     source: str
@@ -57,14 +57,14 @@ class Trips:
 
 @dataclass(frozen=True)
 class Energies:
-    """The values of one energy reading, and where they are from."""
+    """The values of one energy reading, and their source."""
 
     values: list[int]
     source: str
 
 
 def read_citibike(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Starts and ends of trips, in seconds since 1970 by the clock on the wall.
+    """Starts and ends of trips, in seconds since 1970, in local time.
 
     Args:
         lines: A file, its header first, of the old or the new schema.
@@ -102,8 +102,8 @@ def trips(folder: Path | None, rows: int) -> Trips:
     """Trips of a folder, else generated ones.
 
     Args:
-        folder: Where files of Citi Bike may lie.
-        rows: How many to generate if there are none.
+        folder: The folder, which may have files of Citi Bike.
+        rows: The number to generate without files.
     """
     files = sorted(_files(folder, "citibike", "tripdata", "citi-bike"))
     if not files:
@@ -138,7 +138,7 @@ def generate_trips(rows: int, seed: int = 2018) -> list[int]:
     """Starts in the order of the ends, as disordered as real ones.
 
     Args:
-        rows: How many trips.
+        rows: The number of trips.
         seed: The same seed gives the same trips.
     """
     rng = random.Random(seed)
@@ -160,7 +160,7 @@ def generate_trips(rows: int, seed: int = 2018) -> list[int]:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a window of a day goes through: its sizes, evictions and distances."""
+    """The sizes, evictions and distances of a window of a day."""
 
     n: list[int]
     m: list[int]
@@ -168,7 +168,7 @@ class Replayed:
 
 
 def replayed(starts: Iterable[int], span: int = DAY) -> Replayed:
-    """Replays arrivals: each inserts one entry and evicts what has passed."""
+    """Replays arrivals: each inserts one entry and evicts expired ones."""
     window: list[int] = []
     found = Replayed([], [], [])
     youngest = -(1 << 62)
@@ -203,7 +203,7 @@ def read_debs2012(lines: Iterable[str], reading: int = 0) -> Iterator[int]:
 
 
 def energies(folder: Path | None, rows: int) -> Energies:
-    """Readings of a folder, else generated ones; at most so many."""
+    """Readings of a folder, else generated ones, up to a number."""
     files = sorted(_files(folder, "debs2012", "debs12", "alldata"))
     if not files:
         values = [line.energies[0] for line in generate_energies(rows)]
@@ -226,7 +226,7 @@ class Reading:
     states: tuple[int, ...]
 
     def line(self) -> str:
-        """As the challenge's file has it."""
+        """The line in the format of the challenge's file."""
         stamp = self.time.isoformat(timespec="milliseconds")
         columns = (stamp, self.index, *self.energies, *self.states)
         return "\t".join(str(column) for column in columns)
@@ -237,7 +237,7 @@ _STATES = 51
 
 
 def generate_energies(rows: int, seed: int = 2012) -> Iterator[Reading]:
-    """Readings at 100 Hz: three energies that drift, 51 states that seldom change."""
+    """Readings at 100 Hz: three energies that drift, 51 states that rarely change."""
     rng = random.Random(seed)
     levels = [14_000.0, 9_000.0, 12_500.0]
     states = [0] * _STATES
@@ -255,7 +255,7 @@ def generate_energies(rows: int, seed: int = 2012) -> Iterator[Reading]:
 
 
 def write_numbers(numbers: Iterable[int], path: Path) -> None:
-    """Writes what the driver reads: little-endian int64."""
+    """Writes a file for the driver: little-endian int64."""
     words = array.array("q", numbers)
     if sys.byteorder == "big":
         words.byteswap()

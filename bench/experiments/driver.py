@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build() -> Path:
-    """Compiles the driver and gives its path."""
+    """Compiles the driver and returns its path."""
     done = subprocess.run(
         [
             *("cargo", "bench", "--locked", "--no-run", "-p", "slidewise-core"),
@@ -46,15 +46,15 @@ def measure(
     *,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Measures each order as often as it says, by turns.
+    """Measures each order in its number of turns, alternately.
 
-    Orders of memory have a process each: what another has freed would be found again.
+    Orders of memory run in a process each, which has no memory freed by others.
 
     Args:
         program: The driver.
-        orders: What to measure, and how many turns it takes.
-        results: Where the figures go.
-        say: What hears of progress.
+        orders: The orders, each with its number of turns.
+        results: Receives the figures.
+        say: A function that receives progress messages.
     """
     wanted = []
     for order, count in orders:
@@ -81,7 +81,7 @@ _OTHERS, _BLOOM = 256, 6 << 10
 
 
 def _too_large(order: Order) -> str | None:
-    """Why the machine's memory does not hold an order, if it does not."""
+    """The reason why an order does not fit into the machine's memory, or None."""
     words = dict(order)
     structure = words["structure"].partition(":")[0]
     each = _BYTES.get(structure, _OTHERS)
@@ -112,7 +112,7 @@ def _run(program: Path, orders: Sequence[Order], results: Results) -> None:
     for order, answer in zip(orders, answers, strict=False):
         results.add(order, {name: answer[name] for name in answer if name != "id"})
     if len(answers) < len(orders):
-        # The order that it ended at may have asked for more memory than there is.
+        # The last order may have needed more memory than the machine has.
         lost = {"error": f"the driver ended with {done.returncode}"}
         results.add(orders[len(answers)], lost)
         _run(program, orders[len(answers) + 1 :], results)

@@ -1,4 +1,4 @@
-"""What the driver measures: grids of orders, and the figures that came back."""
+"""The orders for the driver, in grids, and the figures that it returned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Scale = Literal["quick", "paper"]
 # The words of one measurement; the same words are measured once.
 Order = tuple[tuple[str, str], ...]
 
-# A number, some, or what gives them for an order as far as it is known.
+# A number, several, or a function of the known words of an order that returns them.
 Size = int | Sequence[int] | Callable[[dict[str, Any]], "Size"]
 
 # Letters may depend on those before them.
@@ -43,9 +43,9 @@ class Grid:
     Args:
         structures: The driver's name of a structure, by the name in the paper.
         operators: Names of operators.
-        metric: What is measured.
-        mode: What a round is.
-        skip: Says of an order's words whether to leave it out.
+        metric: The metric to measure.
+        mode: The operations of a round.
+        skip: Whether to leave out an order, by its words.
         words: Words for every order, such as `millis`.
     """
 
@@ -64,8 +64,8 @@ class Grid:
         """The points of the grid.
 
         Args:
-            scale: How large.
-            data: Words that stand for data: `{values}` in a word becomes its file.
+            scale: The scale of sizes.
+            data: The files of data by name: `{values}` in a word becomes its file.
         """
         for (label, structure), operator in itertools.product(
             self.structures.items(), self.operators
@@ -136,7 +136,7 @@ class Results:
         self._runs: dict[Order, list[dict[str, Any]]] = {}
 
     def add(self, order: Order, figures: dict[str, Any]) -> None:
-        """Takes the figures of one turn."""
+        """Adds the figures of one turn."""
         self._runs.setdefault(order, []).append(figures)
 
     def has(self, order: Order) -> bool:
@@ -144,7 +144,7 @@ class Results:
         return order in self._runs
 
     def runs(self, order: Order) -> list[dict[str, Any]]:
-        """What was measured, a set of figures for each turn; no errors."""
+        """The measurements, a set of figures for each turn, without errors."""
         runs = self._runs.get(order, [])
         return [figures for figures in runs if "error" not in figures]
 
@@ -153,7 +153,7 @@ class Results:
         return max((len(runs) for runs in self._runs.values()), default=0)
 
     def errors(self) -> list[tuple[Order, str]]:
-        """Orders that were refused, and why."""
+        """Orders that were refused, and the reasons."""
         return [
             (order, runs[0]["error"])
             for order, runs in self._runs.items()
@@ -171,14 +171,14 @@ class Results:
         return found[turn % len(found)]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """All of it, for a file."""
+        """All results, for a file."""
         return [
             {"order": dict(order), "runs": runs} for order, runs in self._runs.items()
         ]
 
     @classmethod
     def from_json(cls, lines: list[dict[str, Any]]) -> Results:
-        """Reads what `to_json` gave."""
+        """Reads the result of `to_json`."""
         results = cls()
         for line in lines:
             order = tuple(sorted(line["order"].items()))

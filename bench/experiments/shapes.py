@@ -1,4 +1,4 @@
-"""What the rows of the catalogue are made of."""
+"""The parts of the rows of the catalogue."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Artefact:
     Args:
         key: Its name for `ONLY=`.
         label: Its name in the paper.
-        title: What it shows.
-        grids: What is measured for it; the first is what is drawn.
-        look: How it is drawn.
+        title: Its title.
+        grids: The grids to measure; the first is drawn.
+        look: The kind of drawing.
         x: The size on the x-axis.
-        y: Which of the driver's figures is on the y-axis.
-        axes: What the axes say.
-        logs: Which axes are logarithmic.
-        panels: What panels differ in.
-        claims: What the paper says of it.
-        note: How it differs from the paper's.
+        y: The figure of the driver on the y-axis.
+        axes: The labels of the axes.
+        logs: The logarithmic axes.
+        panels: The word in which panels differ.
+        claims: The claims of the paper.
+        note: The differences from the paper's figure.
     """
 
     key: str
@@ -81,7 +81,7 @@ class Artefact:
 def entries(
     quick: int, paper: int, bloom_quick: int = 12, bloom_paper: int = 20
 ) -> Size:
-    """Entries of a window, as exponents: fewer where a partial has two kilobytes."""
+    """Entries of a window, as exponents: fewer if a partial has two kilobytes."""
 
     def of(known: dict[str, Any]) -> Size:
         bloom = known["operator"] == "bloom"
@@ -116,7 +116,7 @@ def windows(quick: int, paper: int, step: int = 2, bloom_quick: int = 12) -> Siz
 
 OPERATORS = ("sum", "geomean", "bloom")
 
-# The structure that the package takes, beside those of the papers.
+# The structure of the package, compared with those of the papers.
 OURS = {"fiba here": "fiba"}
 
 # Windows that do not fit a few nodes.

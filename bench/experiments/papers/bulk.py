@@ -1,4 +1,4 @@
-"""The figures of Bulk FiBA, and what the paper says of them."""
+"""The figures of Bulk FiBA, and the paper's claims about them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _at_least(name: str, least: float, said: str) -> Check:
 
 
 def _grown(name: str, low: float, high: float) -> Check:
-    """What a billion entries change against 2²²."""
+    """The ratio of a figure at a billion entries to that at 2²²."""
 
     def test(view: View) -> tuple[bool, str]:
         small = view.value("b_fiba4", name, n=1 << 22)
@@ -455,7 +455,7 @@ ROWS = (
                 },
             ),
         ),
-        note="n is what a day holds, whatever the order says.",
+        note="n is the number of entries of a day, for any n of the order.",
         claims=(
             Claim(
                 "On real data bulk operations give b_fiba an advantage over nb_fiba.",

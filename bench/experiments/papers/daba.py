@@ -1,4 +1,4 @@
-"""The figures of DABA, and what the paper says of them."""
+"""The figures of DABA, and the paper's claims about them."""
 
 from __future__ import annotations
 

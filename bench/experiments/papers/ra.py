@@ -1,4 +1,4 @@
-"""The figures of the Reactive Aggregator, and what the paper says of them."""
+"""The figures of the Reactive Aggregator, and the paper's claims about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of SlickDeque, and what the paper says of them."""
+"""The figures of SlickDeque, and the paper's claims about them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _RECALC_AT_MOST = 1 << 12
 
 
 def _beyond(known: Mapping[str, Any]) -> bool:
-    """Where recalculating takes too long, and what has no inverse."""
+    """Skips sizes at which recalculating takes too long, and operators without inverse."""
     if known["structure"] == "subtract_on_evict":
         return bool(known["operator"] == "max")
     return bool(known["structure"] == "recalculate" and known["n"] > _RECALC_AT_MOST)
@@ -352,7 +352,7 @@ ROWS = (
                 ),
                 counted=True,
                 why="Rings double, so that a structure has up to twice the room it needs; "
-                "a partial of a sum has 8 bytes, a link of FlatFIT as many.",
+                "a partial of a sum has 8 bytes, and so has a link of FlatFIT.",
             ),
             Claim(
                 "SlickDeque (Non-Inv) takes half of Naive's on average.",
