@@ -129,7 +129,7 @@ def _data(
 
 def _days(starts: list[int]) -> dict[str, Any]:
     found = replayed(starts)
-    # Not while the first day fills the window.
+    # Steps while the first day fills the window are left out.
     sizes = sorted(found.n[len(found.n) // 5 :])
     count = len(starts)
     return {

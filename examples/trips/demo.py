@@ -128,7 +128,7 @@ def describe_crowd(features: pa.Table) -> None:
 
 
 def largest_crowd(features: pa.Table) -> tuple[str, datetime]:
-    """Where and when the last 15 minutes exceed the 45 before them most."""
+    """The station and time at which the last 15 minutes most exceed the 45 before."""
     surge = pc.subtract(pc.multiply(features["n_15m"], 2), features["n_1h"])
     row = features.slice(pc.index(surge, pc.max(surge)).as_py(), 1).to_pylist()[0]
     return row["start station name"], row["starttime"]

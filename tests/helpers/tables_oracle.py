@@ -21,7 +21,7 @@ def windows(
     ties: str = "peers",
     arrival: list[int] | None = None,
 ) -> list[list[int]]:
-    """For each row the rows of its window, earliest first."""
+    """The rows of the window of each row, earliest first."""
     rows = range(len(times))
     keys = [None] * len(times) if keys is None else keys
 

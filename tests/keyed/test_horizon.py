@@ -18,8 +18,8 @@ def test_windows_reach_to_the_horizon() -> None:
         windows.ingest(batch((34, "a", 6)))
         expected = [4] if closed == "both" else []
         for at in (22, 21):
-            asked = windows.query("a", at=at, windows=13)["xs_13"]
-            assert asked == ([4] if at == 21 else expected)
+            answer = windows.query("a", at=at, windows=13)["xs_13"]
+            assert answer == ([4] if at == 21 else expected)
         with pytest.raises(
             sw.SpecError, match=r"windows=14 is beyond .* horizon of 13"
         ):
@@ -58,9 +58,9 @@ def test_windows_before_evicted_rows_are_refused() -> None:
     assert windows.query("a", at=34, windows=4)["n_4"] == 0
     with pytest.raises(sw.SpecError, match=r"'10' at 39 .* 10 behind .* 40 or later"):
         windows.query("a", at=39)
-    asked = pa.table({"card": ["a", "b"], "when": [40, 33]})
+    points = pa.table({"card": ["a", "b"], "when": [40, 33]})
     with pytest.raises(sw.SpecError, match=r"window '4' at 33 .* keep="):
-        windows.query_many(asked, "when", windows=4)
+        windows.query_many(points, "when", windows=4)
 
 
 def test_last_rows_are_kept_behind_later_ones() -> None:

@@ -1,4 +1,4 @@
-"""Which row of equal times comes first, in streams: `then_by`, `arrival`, deletions."""
+"""The order of rows of equal time in streams: `then_by`, `arrival`, deletions."""
 
 from itertools import pairwise
 

@@ -19,7 +19,7 @@ PARTS = 12
 
 @cache
 def all_cases() -> list[tuple[str, Case]]:
-    """Those of the seed, with a third of the aggregations that are by themselves."""
+    """The cases of the seed, with a third of those of a single aggregation."""
     drawn, count = list(cases(SEED)), len(CATALOGUE)
     return drawn[:-count] + drawn[-count::3]
 

@@ -72,7 +72,7 @@ def test_queries_see_whole_batches_in_order() -> None:
         **{**OPTIONS, "windows": 10_000, "aggs": {"n": sw.count()}}
     )
     windows.ingest(rows_of(0, 0))
-    asked = pa.table({"k": range(7)})
+    keys = pa.table({"k": range(7)})
     done = threading.Event()
 
     def feed() -> None:
@@ -84,7 +84,7 @@ def test_queries_see_whole_batches_in_order() -> None:
     def read() -> None:
         seen = 10
         while not done.is_set():
-            found = windows.query_many(asked, 9_999)["n_10000"].to_pylist()
+            found = windows.query_many(keys, 9_999)["n_10000"].to_pylist()
             assert sum(found) % 10 == 0
             assert sum(found) >= seen
             seen = sum(found)

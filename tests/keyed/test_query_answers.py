@@ -215,10 +215,10 @@ def test_keys_of_all_types_are_found(kind: pa.DataType, keys: list[Any]) -> None
     table = {"t": [1, 2, 3], "k": pa.array(keys, kind), "x": [1, 2, 4]}
     windows.ingest(pa.table(table))
     order = [2, 0, 0, 1, 2, 1, 0]
-    asked = pa.table({"k": pa.array([keys[at] for at in order], kind)})
-    found = windows.query_many(asked)
+    queried = pa.table({"k": pa.array([keys[at] for at in order], kind)})
+    found = windows.query_many(queried)
     assert found["x_9"].to_pylist() == [2**at for at in order]
-    assert windows.query_many(asked.slice(3))["x_9"].to_pylist() == [2, 4, 2, 1]
+    assert windows.query_many(queried.slice(3))["x_9"].to_pylist() == [2, 4, 2, 1]
     for at, key in enumerate(keys):
         assert windows.query((key,)) == {"x_9": 2**at}
 

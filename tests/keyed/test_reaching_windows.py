@@ -91,9 +91,9 @@ def test_windows_beside_a_landmark_are_asked() -> None:
     assert windows.query(at=8, windows=5) == {"n_5": 1}
     assert windows.query(at=8) == {"n_landmark_f": 2, "n_5": 1}
     assert windows.query(at=9, plus={"f": True}) == {"n_landmark_f": 1, "n_5": 2}
-    asked = windows.query(at=9, valid_until=True)
-    assert asked["valid_until_landmark_f"] is None
-    assert asked["valid_until_5"] == 13
+    answer = windows.query(at=9, valid_until=True)
+    assert answer["valid_until_landmark_f"] is None
+    assert answer["valid_until_5"] == 13
     assert "from all rows of a key: landmark('f')" in windows.explain()
 
 
@@ -140,8 +140,8 @@ def test_landmarks_are_asked_as_over_the_table(seed: int, by: list[str]) -> None
             watermark = windows.watermark
         least = -10 if watermark is None else watermark - 13
         points = range(least, start + 25)
-        asked = {"k": [rng.choice("abc") for _ in points], "t": points}
-        table = pa.table(asked, pa.schema([("k", pa.string()), ("t", pa.int64())]))
+        columns = {"k": [rng.choice("abc") for _ in points], "t": points}
+        table = pa.table(columns, pa.schema([("k", pa.string()), ("t", pa.int64())]))
         expected = sw.rolling(pa.concat_tables(batches), **spec, at=table)
         assert windows.query_many(table, at="t").equals(expected)
 

@@ -214,9 +214,9 @@ def test_windows_that_slide_by_rows_can_be_asked(window: Any) -> None:
         windows.advance()
         windows.collect()
     for at in (80, 83):
-        asked = pa.table({"k": ["a", "b", None, "z"], "t": [at] * 4})
-        wanted = sw.rolling(table, on="t", by="k", windows=window, aggs=aggs, at=asked)
-        assert windows.query_many(asked, at="t").to_pylist() == wanted.to_pylist()
+        points = pa.table({"k": ["a", "b", None, "z"], "t": [at] * 4})
+        wanted = sw.rolling(table, on="t", by="k", windows=window, aggs=aggs, at=points)
+        assert windows.query_many(points, at="t").to_pylist() == wanted.to_pylist()
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

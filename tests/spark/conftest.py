@@ -50,7 +50,7 @@ def spark() -> Iterator[Any]:
         "spark.default.parallelism": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
-        # Those of tests/spark/test_kills.py are renamed as Spark does by default.
+        # Streams of tests/spark/test_kills.py rename files as Spark does by default.
         **streams.RENAMES,
         **streams.WORKERS,
     }

@@ -192,7 +192,7 @@ def test_a_split_point_with_too_few_overlap_rows_is_dropped(
 
     monkeypatch.setattr(skew, "_split_point", too_few)
     assert not is_split(rolling(df, then_by="row", split=3, **call))
-    # As if rows had been deleted after they were counted.
+    # This looks as if rows were deleted after they were counted.
     monkeypatch.setattr(skew, "_with_enough_overlap", lambda df, spec, splits: splits)
     frame = rolling(df, then_by="row", split=3, **call)
     with pytest.raises(Exception, match="the rows have changed since"):
@@ -428,7 +428,7 @@ def test_the_aggregation_of_the_guide(spark: Any) -> None:
     guide = Path(__file__).parents[2] / "docs" / "spark.md"
     blocks = guide.read_text(encoding="utf-8").split("```python\n")[1:]
     (code,) = [block.partition("```")[0] for block in blocks if "class Spread" in block]
-    # As in a notebook: no module that workers could import it from.
+    # It is defined as in a notebook: workers cannot import it from a module.
     made: dict[str, Any] = {"sw": sw, "__name__": "__main__"}
     exec(code, made)
     table = random_table(random.Random(5), 60, keys=2, span=40)

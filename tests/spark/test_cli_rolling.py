@@ -78,7 +78,7 @@ TIMES = ["--on", "t", "--window", "24h", "--agg", "s=sum:x", "--engine", "spark"
     [
         (US, "%m/%d/%y %H:%M:%S", [1, 3, 3]),
         (US.replace("07/", "Jul/"), "%b/%d/%y %H:%M:%S", [1, 3, 3]),
-        # Of a day and a month, the format says which is which, and not Spark.
+        # The format, not Spark, decides which number is the day and which the month.
         (ISO.replace("-07-03", "-04-03"), "%Y-%d-%m %H:%M:%S", [1, 2]),
     ],
 )

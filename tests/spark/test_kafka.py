@@ -1,4 +1,4 @@
-"""From a producer through Kafka and windows to a consumer, over a real broker."""
+"""Streams from a producer through Kafka and windows to a consumer, on a real broker."""
 
 import datetime as dt
 from collections.abc import Iterator

@@ -27,7 +27,7 @@ SINKS = (
     if "SLIDEWISE_DRIVER_KILLS" in os.environ
     else [list(DRIVER)[DAY % len(DRIVER)]]
 )
-# Of each run: workers are killed in all but the last, the driver in the last.
+# Workers are killed in all batches of a run but the last, the driver in the last.
 BATCHES = 3
 
 

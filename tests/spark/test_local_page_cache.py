@@ -105,7 +105,7 @@ def test_bytes_of_segments_are_limited(
     """Files of failed attempts are deleted once they are stale."""
     monkeypatch.setattr(local_page_cache, "_MAX_BYTES", 40_000)
     own, other = tmp_path / "query-3", tmp_path / "query-33"
-    # Of an attempt that was killed: a segment, and one that it was writing.
+    # A killed attempt leaves a segment, and one that it was writing.
     for left in (own / "failed", own / ".half", other / "failed"):
         left.parent.mkdir(exist_ok=True)
         left.write_bytes(b"")

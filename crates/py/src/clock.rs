@@ -24,7 +24,7 @@ pub(crate) struct Clock {
     pub(crate) last: Option<i64>,
     /// The latency bound that the caller gave, in ticks.
     pub(crate) latency: Option<i64>,
-    /// How far the ranges of a shared window reach; none for other windows.
+    /// The lengths of the ranges of a shared window; none for other windows.
     pub(crate) reaches: Vec<Reach>,
     /// The queries of a window with queries.
     pub(crate) schedule: Option<Schedule>,

@@ -17,7 +17,7 @@ use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole, widened_cell}
 /// The values of an input column before its dtype is resolved.
 pub(crate) enum UntypedColumn {
     Numbers(Numbers),
-    /// As 0 and 1.
+    /// Bools, as 0 and 1.
     Bools(Int64Array),
     Values(Vec<Untyped>),
 }

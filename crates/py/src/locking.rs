@@ -35,7 +35,7 @@ pub(crate) struct Access {
     clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
     fast_path: AtomicU8,
-    /// Which answers are values of columns of bools.
+    /// The answers that are values of columns of bools.
     bool_answers: Box<[AtomicBool]>,
     /// The number of calls that run a user's code, in all threads.
     entered: AtomicUsize,
@@ -312,7 +312,7 @@ impl Access {
             return Ok(None);
         }
         if let (Some(from), Some(clock)) = (&mut from, self.clock()) {
-            // Whatever was rounded down to the same time is one entry.
+            // All values rounded down to the same time are one entry.
             *from = clock.rounded(*from).unwrap_or(i64::MIN);
         }
         Ok(Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))))

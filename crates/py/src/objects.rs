@@ -12,7 +12,7 @@ use crate::errors::snapshot_error;
 use crate::object_store::{KEY, Store, StoredObject, canonical};
 use crate::udaf::{Udaf, UdafCalls};
 
-/// How deep lists, tuples and dicts may nest.
+/// The most levels of nested lists, tuples and dicts.
 const DEPTH: usize = 64;
 
 mod tag {
@@ -279,7 +279,7 @@ fn read_text<'a>(input: &mut Reader<'a>) -> Result<&'a str> {
 }
 
 impl Table<'_> {
-    /// Which slots hold an object.
+    /// The slots that hold an object.
     pub(crate) fn present(&self) -> &[bool] {
         &self.present
     }

@@ -107,7 +107,7 @@ fn among(numbers: &[i64], some: &[i64]) -> BooleanBuffer {
 
 type Groups = (ArrowArray, ArrowArray, ArrowArray, ArrowArray);
 
-/// Of each group of rows, by code: the first row, the earliest and the latest time, and the
+/// For each group of rows, by code: the first row, the earliest and the latest time, and the
 /// number of rows. Every code below the greatest has a row.
 #[pyfunction]
 pub(crate) fn group_ends(

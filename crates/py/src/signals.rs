@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// How many items are converted between two calls of [`check_signals`].
+/// The number of items converted between two calls of [`check_signals`].
 pub(crate) const SIGNAL_CHECK_ROWS: usize = 1 << 14;
 
 /// Checks for Ctrl-C and lets other threads run, in a long loop without a line of Python.

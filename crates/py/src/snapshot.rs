@@ -73,7 +73,7 @@ struct Written {
     /// Log and window.
     body: Vec<u8>,
     dtypes: Types,
-    /// Those that the body names; none where its spec holds none.
+    /// The objects that the body names; none if its spec holds none.
     objects: Option<Objects>,
     migrated: bool,
     spec: Py<Spec>,

@@ -31,7 +31,7 @@ pub(crate) struct Spec {
     pub(crate) ties: Ties,
     pub(crate) nan: Nan,
     pub(crate) aggs: Vec<AggSpec>,
-    /// Which answers are times.
+    /// The answers that are times.
     pub(crate) timed: Vec<bool>,
     /// The answers that are lists, which the plan postprocesses.
     pub(crate) finished: Vec<bool>,

@@ -177,7 +177,7 @@ impl State {
             });
             *log = floats;
         } else {
-            // Of a copy, so that nothing is lost if that fails.
+            // A copy is widened, so that nothing is lost if that fails.
             let entries = self.window.boxed_clone().take_erased();
             window.insert_widened(entries, widened)?;
         }

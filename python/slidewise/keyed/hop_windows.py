@@ -191,7 +191,7 @@ def corrected_windows(
 def _corrected(
     query: Query, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
-    """As `corrected_windows`, of one of the windows."""
+    """`corrected_windows` for one of the windows."""
     spec = query.spec_of_points
     spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)

@@ -125,7 +125,7 @@ def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table
         return rows
     _, request = query.request([rows.drop_columns(NUMBER)])
     positions = request.positions
-    # Of each key, the number of rows before the window of its last row.
+    # The number of rows of each key before the window of its last row.
     last = pc.subtract(pc.cumulative_sum(held), 1)
     last = positions.of_rows.take(pc.if_else(pc.greater(held, 0), last, None))
     begins = positions.begins.take(last)

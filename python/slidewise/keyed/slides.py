@@ -65,7 +65,7 @@ def answer(shard: ShardState, watermark: int) -> pa.Table | None:
 
 
 def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
-    """As `answer`, of one of the windows."""
+    """`answer` for one of the windows."""
     if query.sessions:
         return _answer_sessions(shard, query, watermark)
     if query.closing:

@@ -13,7 +13,7 @@ _Costs = dict[str, tuple[str, str]]
 
 @cache
 def _rows() -> dict[str, dict[str, tuple[_Costs, _Costs]]]:
-    """By algorithm and variant: with ties="combine", and with ties="keep"."""
+    """The costs by algorithm and variant: with ties="combine", and with ties="keep"."""
     found: dict[str, dict[str, tuple[_Costs, _Costs]]] = {}
     for algorithm, variant, combine, keep in _core.costs():
         both = tuple(

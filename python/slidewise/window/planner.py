@@ -113,7 +113,7 @@ class WindowPlan:
 
     @property
     def timed(self) -> tuple[bool, ...]:
-        """Which results are times."""
+        """The results that are times."""
         times = [paired == TIME or role == "time" for _, role, _, paired in self.inputs]
         return tuple(of >= 0 and times[of] for _, of, _, _ in self.requests)
 
@@ -124,7 +124,7 @@ class WindowPlan:
 
     @property
     def finished(self) -> tuple[bool, ...]:
-        """Which results are lists that `finish` postprocesses."""
+        """The results that are lists, which `finish` postprocesses."""
         return tuple(agg.kind in POSTPROCESS for _, agg in self.aggs)
 
     def finish(self, at: int, values: list[Any]) -> Any:

@@ -32,7 +32,7 @@ __all__ = [
     "record_of",
 ]
 
-# Of a query: its kind, its range and slide in ticks, and the number of its flag.
+# A query: its kind, its range and slide in ticks, and the number of its flag.
 QueryTicks = tuple[str, int, int, int]
 # Offset, lateness, whether empty windows are answered, and each query: in ticks.
 Schedule = tuple[int, int | None, bool, tuple[QueryTicks | None, ...]]

@@ -101,9 +101,9 @@ class Model:
         self.watermark: int | None = None
         self.late = 0
         self.corrects = self.case["late_rows"] == "correct"
-        # By how much the times of a window on the grid are later than [start, end).
+        # The shift of the times of a window on the grid against [start, end).
         self.step = int(self.case["closed"] == "right")
-        # Of each key the start of its last window with rows; when keys were answered.
+        # The start of the last window with rows of each key; the times of answers.
         self.starts: dict[Key, int] = {}
         self.given: set[tuple[Any, ...]] = set()
         # Whether earlier rows may have been evicted or deleted.
@@ -296,7 +296,7 @@ class Model:
                 yield (bisect_right(ordered.ticks, start), until), start, row.tick
 
     def _sessions(self, key: Key) -> Iterator[tuple[int, int]]:
-        """From the first to the last of rows that follow one another in the gap."""
+        """The first and last times of runs of rows within the gap of one another."""
         ticks = self.ordered(key).ticks
         first = last = ticks[0]
         for tick in ticks:

@@ -227,7 +227,7 @@ class Stage:
         sums = "sum int" in case["aggs"] and case["min_rows"] == 0
         simple = case["closed"] == "right" and case["offset"] == 0
         if sums and simple and case["emit"] == "arrival":
-            # Whatever else the windows hold.
+            # The windows may hold any other rows.
             one.values["x"] = two.values["x"] = 2**63 - 1
             if "came" in two.values:
                 two.values["came"] = one.values["came"]

@@ -109,7 +109,7 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
         self.query();
     }
 
-    /// From n entries down to n/2 and back up; a query behind each insert.
+    /// The length falls from n entries to n/2 and rises again; a query follows each insert.
     fn oscillate(&mut self) {
         let half = self.order.n.div_ceil(2);
         for _ in 0..half {

@@ -12,7 +12,7 @@ use crate::structures::{self, Answer};
 
 /// A monoid over the integers of a stream.
 pub trait Operator: Monoid {
-    /// What enters for a value of the stream: lift, as far as it is done once per value.
+    /// The input for a value of the stream: the part of lift that is done once per value.
     fn input(&self, value: i64) -> Self::In;
 
     /// The answer, which is not read.
@@ -165,7 +165,7 @@ impl Operator for GeometricMean {
     }
 }
 
-/// Those whose partials are a few numbers: three words for all of them.
+/// Operators whose partials are a few numbers: three words for all of them.
 #[derive(Clone, Debug)]
 pub enum Few {
     Count,

@@ -1,4 +1,4 @@
-//! What to measure: one line of words `name=value`.
+//! Orders for measurements: one line of words `name=value`.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! The resident memory of the process, if the system reports it (Linux).
 
-/// In bytes; 0 where it is not known.
+/// The resident memory in bytes; 0 if it is not known.
 pub fn resident() -> i64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("VmRSS:"));

@@ -29,13 +29,13 @@ use crate::measure;
 use crate::operators::Operator;
 use crate::order::{Mode, Order};
 
-/// What was measured, as the members of a JSON object.
+/// The measurements, as the members of a JSON object.
 pub type Answer = Result<String, String>;
 
 /// Lateness within which `daba_late` admits entries; here all come in order.
 const BOUND: i64 = 1000;
 
-/// What a round does to a window.
+/// The operations of a round on a window.
 pub trait Subject<M: Monoid> {
     /// Whether its costs repeat every n items, so that whole windows are measured.
     const PERIODIC: bool;

@@ -173,7 +173,7 @@ fn value(time: usize) -> Entry<SumI64> {
     Entry::Raw((time % 101) as i64)
 }
 
-/// What an empty region measures, most of the time.
+/// The typical measurement of an empty region.
 fn timer_cost() -> u128 {
     let mut costs: Vec<u128> = (0..100_001)
         .map(|_| Instant::now().elapsed().as_nanos())

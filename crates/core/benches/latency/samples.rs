@@ -11,7 +11,7 @@ const QUANTILES: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
 
 pub struct Samples {
     nanos: Vec<u32>,
-    /// How long the thread had waited for a core when that was last looked up.
+    /// The time that the thread had waited for a core at the last look-up.
     waited: Option<Duration>,
     interrupted: usize,
 }
@@ -37,7 +37,7 @@ impl Samples {
         Some(nanos)
     }
 
-    /// What is left of a call without the time that the thread waited for a core; none
+    /// The duration of a call without the time that the thread waited for a core; none
     /// if it waited longer, which was partly before the call.
     #[cold]
     fn running(&mut self, spent: Duration) -> Option<Duration> {
@@ -70,7 +70,7 @@ impl Samples {
     }
 }
 
-/// How many samples lie above the points of a curve: twenty points per power of ten.
+/// The number of samples above the points of a curve: twenty points per power of ten.
 fn tails(count: usize) -> impl Iterator<Item = usize> {
     let step = 10_f64.powf(0.05);
     let mut next = 0.5_f64;
@@ -90,7 +90,7 @@ fn tails(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How long this thread has waited for a core so far; `None` where the system does not
+/// The time that this thread has waited for a core so far; `None` if the system does not
 /// report it.
 fn waited() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -101,7 +101,7 @@ fn waited() -> Option<Duration> {
 /// Buckets of a histogram for each doubling.
 const PER_DOUBLING: f64 = 8.0;
 
-/// How samples lie about their mean.
+/// The distribution of samples about their mean.
 #[derive(Clone, Debug)]
 struct Shape {
     mean: f64,
@@ -116,7 +116,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Of samples in rising order.
+    /// The distribution of samples in rising order.
     fn of(nanos: &[u32]) -> Self {
         let mean = |part: &[u32]| {
             let sum: u64 = part.iter().map(|nanos| u64::from(*nanos)).sum();
@@ -172,7 +172,7 @@ pub struct Summary {
     quantiles: [u32; 5],
     longest: u32,
     shape: Shape,
-    /// How many samples took longer, and what the longest of the others took.
+    /// The number of samples that took longer, and the longest of the others.
     curve: Vec<(usize, u32)>,
 }
 

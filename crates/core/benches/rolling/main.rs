@@ -76,7 +76,7 @@ fn report<const N: usize>(name: &str, rates: [f64; N]) {
     println!("{name:24}{rates} M rows/s");
 }
 
-/// What is computed of a table.
+/// The computation over a table.
 #[derive(Clone, Copy)]
 struct Workload<'a> {
     kinds: &'a [(Kind, usize)],

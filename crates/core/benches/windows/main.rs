@@ -57,7 +57,7 @@ fn main() {
     report.write();
 }
 
-/// What a stream carries: item `x` has one of 101 values.
+/// The value of item `x` of a stream: one of 101 values.
 trait Value<M: Monoid>: Fn(u64) -> M::In + Copy {}
 impl<M: Monoid, T: Fn(u64) -> M::In + Copy> Value<M> for T {}
 

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::streams::{arrivals, filled};
 use crate::{Tree, Value};
 
-/// How many small windows: enough that the allocator's own pages do not count.
+/// The number of small windows: enough that the allocator's own pages do not count.
 const MANY: usize = 1 << 16;
 
 const STATUS: &str = "/proc/self/status";

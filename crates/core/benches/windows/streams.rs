@@ -36,7 +36,7 @@ pub fn filled<M: Monoid>(monoid: &M, value: impl Value<M>, n: usize, d: usize) -
     window
 }
 
-/// Every item belongs right before the same `d` youngest ones.
+/// Every item belongs before the same `d` youngest ones.
 pub fn constant_lag<M: Monoid>(
     monoid: &M,
     value: impl Value<M>,
@@ -85,7 +85,7 @@ pub fn random_lag<M: Monoid>(
     (items, start.elapsed())
 }
 
-/// In order, but for one item in `every`, which is late by up to 1024.
+/// Items in order, except one in `every`, which is late by up to 1024.
 pub fn rarely_late<M: Monoid>(
     monoid: &M,
     value: impl Value<M>,

@@ -8,7 +8,7 @@ const KEPT: usize = 512;
 #[derive(Debug)]
 pub(super) struct Run<M: Monoid> {
     pub times: Vec<i64>,
-    /// Those of rows; zeros in a store without them.
+    /// The numbers of rows; zeros in a store without them.
     pub numbers: Vec<i64>,
     pub entries: Vec<Entry<M>>,
 }

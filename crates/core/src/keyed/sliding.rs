@@ -43,7 +43,7 @@ pub(super) struct Sliding<P> {
     tail: Side<P>,
     /// The range of the tail, which the next window of these times may share.
     known: Option<(i64, i64)>,
-    /// How much of head and tail each window holds.
+    /// The lengths of head and tail in each window.
     pairs: Vec<(u32, u32)>,
 }
 
@@ -83,7 +83,7 @@ impl<P: Clone> Sliding<P> {
         windows.extend(times.iter().map(|time| bounds(span, time.time())));
         let mut rest = &windows[..];
         while let Some((_, end)) = rest.first() {
-            // Those that hold the end of the first one.
+            // The windows that hold the end of the first one.
             let count = rest.partition_point(|(lo, hi)| lo <= end && lo <= hi);
             let (together, others) = rest.split_at(count.max(1));
             if together.len() < MIN_SHARED_TIMES

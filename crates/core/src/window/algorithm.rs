@@ -3,7 +3,7 @@
 use super::fiba_published::Options;
 use crate::monoid::Law;
 
-/// Which algorithm, and the parameters that were chosen for it.
+/// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     Amta,
@@ -153,7 +153,7 @@ const CACHING: &[Parameter] = &[Parameter {
     allowed: Allowed::Flag,
 }];
 
-/// In the order in which they are shown.
+/// The algorithms, in the order in which they are shown.
 pub static ALGORITHMS: [AlgorithmInfo; 18] = [
     AlgorithmInfo {
         name: "fiba",

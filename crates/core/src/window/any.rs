@@ -73,11 +73,11 @@ pub trait AnyWindow<T>: Send {
     fn oldest(&mut self) -> Option<i64>;
     fn youngest(&mut self) -> Option<i64>;
     fn clear(&mut self);
-    /// Every entry's time and the answers over it alone.
+    /// The time of each entry and the answers over it alone.
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, Vec<Answer<T>>));
     fn check(&self) -> std::result::Result<(), String>;
     fn bytes(&self) -> usize;
-    /// The terms that wait for a user's function, if there can be any.
+    /// The terms that wait for a user's function, if the aggregation can have some.
     fn ledger(&self) -> Option<Arc<Ledger<T>>>;
     fn write(&self, out: &mut Writer);
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
@@ -223,7 +223,7 @@ fn published<T: Element, A: Aggregation<T>>(
     arity: usize,
     fingers: Option<Options>,
 ) -> Box<dyn AnyWindow<T>> {
-    // A constant, so that what is not chosen is not compiled.
+    // A constant, so that only the chosen size is compiled.
     if const { size_of::<A::Partial>() <= 24 } {
         Typed::boxed(BTree::planted(aggregation, ties, arity, fingers), ties)
     } else if arity <= 4 {

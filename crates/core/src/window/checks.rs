@@ -40,7 +40,7 @@ pub fn check_times<'a>(times: impl Iterator<Item = &'a i64>, ties: Ties) -> Verd
     Ok(())
 }
 
-/// Compares a fold that is kept with what it should be.
+/// Compares a kept fold with the expected one.
 #[inline(never)]
 pub fn check_same<M: Monoid>(
     monoid: &M,
@@ -58,7 +58,7 @@ fn differs(what: fmt::Arguments<'_>, kept: &dyn fmt::Debug, fold: &dyn fmt::Debu
     format!("{what}: {kept:?} instead of {fold:?}")
 }
 
-/// Compares a fold that is kept with that of values.
+/// Compares a kept fold with that of values.
 #[inline(never)]
 pub fn check_whole<M: Monoid>(
     monoid: &M,
@@ -110,7 +110,7 @@ pub fn check_prefixes<'a, M: Monoid>(
     check_folds(monoid, values, &kept, Direction::Forward, what)
 }
 
-/// From which end values are folded.
+/// The end from which values are folded.
 enum Direction {
     Backward,
     Forward,

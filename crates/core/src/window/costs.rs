@@ -190,10 +190,10 @@ pub struct Row {
     pub algorithm: &'static str,
     /// The variant, by parameters or by the aggregation; empty for the default.
     pub variant: &'static str,
-    /// Under `Ties::Keep`.
+    /// The costs under `Ties::Keep`.
     kept: Costs,
     /// Under `Ties::Combine` the structure holds all but the latest entry, with which
-    /// others may yet be combined: each query combines it behind the answer.
+    /// others may still be combined: each query combines it after the answer.
     open: bool,
 }
 
@@ -263,7 +263,7 @@ const fn row(algorithm: &'static str, kept: Costs) -> Row {
     }
 }
 
-/// A row of what has no open entry.
+/// A row of a structure without an open entry.
 const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> Row {
     Row {
         algorithm,

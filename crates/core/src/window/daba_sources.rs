@@ -46,7 +46,7 @@ pub struct DabaSources<M: Commutative> {
     sources: Vec<InOrder<M, DabaLite<M>>>,
     tree: FlatFat<M>,
     changed: Vec<u32>,
-    /// By source: whether it is among those.
+    /// By source: whether it is in `changed`.
     marked: Vec<bool>,
 }
 

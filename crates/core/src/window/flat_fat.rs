@@ -42,7 +42,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 /// The most leaves that are made before there are values for them.
 const AHEAD: usize = 1 << 16;
 
-/// Which leaves hold a value; the others are ⊥.
+/// The leaves that hold a value; the others are ⊥.
 #[derive(Clone, Debug)]
 enum Live {
     /// A circular buffer without holes.
@@ -133,7 +133,7 @@ impl<M: Monoid> FlatFat<M> {
         matches!(self.live, Live::Marks(_))
     }
 
-    /// From now on a bit per node says what is ⊥; leaves are marked by [`Self::mark`].
+    /// Starts to mark ⊥ by a bit per node; [`Self::mark`] marks leaves.
     pub fn keep_marks(&mut self) {
         let mut marks = vec![0; self.nodes.len().div_ceil(64)];
         for node in (1..self.nodes.len()).filter(|node| self.is_live(*node)) {
@@ -202,7 +202,7 @@ impl<M: Monoid> FlatFat<M> {
         self.nodes.swap(capacity + from, capacity + to);
     }
 
-    /// Without holes again: the span says what is ⊥.
+    /// Ends the marks of holes: the span gives the leaves that are ⊥.
     pub fn drop_marks(&mut self, front: usize, len: usize) {
         self.live = Live::Span { front, len };
     }

@@ -109,7 +109,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         from == to || from == self.entries.times.head() && to == self.entries.times.tail()
     }
 
-    /// How many entries the structure holds if `count` are there.
+    /// The number of entries in the structure if the window has `count`.
     fn inside(&self, count: usize) -> usize {
         match self.ties {
             Ties::Keep => count,

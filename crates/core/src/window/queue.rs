@@ -46,7 +46,7 @@ impl<P> Default for Queue<P> {
     }
 }
 
-/// By value, too: else what cleans up after a panic would borrow the queue.
+/// Drops by value, too: else the cleanup after a panic would borrow the queue.
 impl<P> Drop for Queue<P> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -220,7 +220,7 @@ impl<P: Clone> Queue<P> {
         }
     }
 
-    /// Where to push in a queue that is not plain, if nothing else is to be done.
+    /// The slot for a push to a queue that is not plain, if the push needs no other work.
     #[inline(always)]
     fn free(&mut self) -> Option<&mut P> {
         let (head, tail) = (self.head, self.tail);

@@ -191,7 +191,7 @@ impl<M: Monoid> Reactive<M> {
         }
         self.fat.mark(slot, false);
         if at == 0 {
-            // Behind it there may be holes.
+            // Holes may follow it.
             let skip = match self.fat.is_marked() {
                 true => self.entry_from(0).unwrap_or(self.span),
                 false => 1,

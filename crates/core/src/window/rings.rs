@@ -61,7 +61,7 @@ impl<P> Ring<P> {
 #[derive(Debug)]
 pub struct Rings<P> {
     last: Ring<P>,
-    /// Those before it, oldest first, each with the position behind its youngest entry.
+    /// The rings before it, oldest first, each with the position after its youngest entry.
     older: VecDeque<(Ring<P>, usize)>,
     /// The numbers of slots of the older rings but the first, a bit each.
     exact: usize,
@@ -185,13 +185,13 @@ impl<P> Rings<P> {
         }
     }
 
-    /// How many entries lie in the last ring.
+    /// The number of entries in the last ring.
     fn live(&self, head: usize, tail: usize) -> usize {
         tail - head.max(self.last.start)
     }
 
-    /// Where to put an entry at `tail`, if a slot is free that has been filled before and
-    /// nothing else is to be done.
+    /// The slot for an entry at `tail`, if one is free that has been filled before and
+    /// the push needs no other work.
     #[inline(never)]
     pub fn free(&mut self, head: usize, tail: usize) -> Option<&mut P> {
         let live = self.live(head, tail);
@@ -341,7 +341,7 @@ impl<P> Rings<P> {
         self.last.cap + self.older.iter().map(|(ring, _)| ring.cap).sum::<usize>()
     }
 
-    /// Not inline: every queue of every structure asks for it.
+    /// Not inline: every queue of every structure calls it.
     #[inline(never)]
     pub fn bytes(&self) -> usize {
         let retired: usize = self.retired.iter().map(Vec::capacity).sum();

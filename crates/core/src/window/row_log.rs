@@ -251,7 +251,7 @@ impl<T: Clone> Chunk<T> {
         }
     }
 
-    /// Where to split a full chunk, so that there is room for a row of that time: between
+    /// The place to split a full chunk, so that it has room for a row of that time: between
     /// two times, behind all rows if it comes last, else as near to the middle as possible.
     fn boundary(&self, time: i64) -> usize {
         let rows = self.times.len();
@@ -436,7 +436,7 @@ mod tests {
             }
             log.check().unwrap();
             assert!(log.bytes() <= most * COUNT as usize, "{}", log.bytes());
-            // What is left of many chunks does not keep their memory.
+            // The rest of many chunks does not keep their memory.
             for time in (0..COUNT).filter(|time| time % 64 != 0) {
                 log.evict_at(time, Ties::Combine);
             }

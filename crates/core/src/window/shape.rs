@@ -1,6 +1,6 @@
 //! The tree of a window as data, for pictures.
 
-/// Which location-sensitive partial aggregate a node is responsible for (FiBA fig. 2).
+/// The kind of location-sensitive partial aggregate that a node keeps (FiBA fig. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Π↑, the whole subtree: nodes off the spines.

@@ -48,7 +48,7 @@ pub trait Shared<M: Monoid>: Fifo<M> {
     }
 }
 
-/// How far a range reaches back from the youngest entry.
+/// The reach of a range, back from the youngest entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// A number of entries.
@@ -83,13 +83,13 @@ pub struct SharedWindow<M: Monoid, F> {
     begins: Vec<usize>,
     /// The numbers of the ranges, the longest first.
     order: Vec<usize>,
-    /// How many entries each holds, in that order: for the call at hand.
+    /// The number of entries of each, in that order: for the present call.
     counts: Vec<usize>,
-    /// Answers on their way out, by number.
+    /// Answers of the present call, by number.
     answers: Vec<Option<M::Partial>>,
 }
 
-/// Orders ranges by where they begin. One function for all windows: the sort is 8 kB.
+/// Orders ranges by their begins. One function for all windows: the sort is 8 kB.
 pub(super) fn sort_ranges(order: &mut [usize], begins: &[usize]) {
     if !order.is_sorted_by_key(|range| begins[*range]) {
         order.sort_by_key(|range| begins[*range]);
@@ -129,7 +129,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
         }
     }
 
-    /// How many entries each range holds, the longest first.
+    /// The number of entries of each range, the longest first.
     fn range_lengths(&self) -> impl Iterator<Item = usize> {
         let tail = self.window.times().tail();
         self.order

@@ -73,13 +73,13 @@ impl<M: Invertible> SlickDequeInv<M> {
         }
     }
 
-    /// How many values from a position on are stuck.
+    /// The number of stuck values from a position on.
     fn stuck_from(&self, begin: usize) -> usize {
         let (head, tail) = (self.places.head(), self.places.tail());
         tail - partition(head, tail, |at| *self.places.get(at) < begin)
     }
 
-    /// Lets a range begin there.
+    /// Moves the begin of a range to a position.
     fn advance(&mut self, range: usize, begin: usize) {
         for at in self.begins[range]..begin {
             self.take(range, at);
@@ -87,8 +87,8 @@ impl<M: Invertible> SlickDequeInv<M> {
         self.begins[range] = self.begins[range].max(begin);
     }
 
-    /// [`SlickDequeInv::advance`] by one value, as nearly always; false if there is more to
-    /// it than an inverse.
+    /// [`SlickDequeInv::advance`] by one value, the usual case; false if the step needs more
+    /// than an inverse.
     #[inline]
     fn step(&mut self, range: usize, begin: usize) -> bool {
         let before = self.begins[range];

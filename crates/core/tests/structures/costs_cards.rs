@@ -32,7 +32,7 @@ use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::{Batch, Ties, Window};
 
-/// What an operation may be: of a window, whose entries have rising times.
+/// An operation on a window, whose entries have rising times.
 type Stepper = Box<dyn FnMut(Do)>;
 
 /// A function of the window of a row, of any type.
@@ -292,8 +292,8 @@ fn slides(step: &mut Stepper, count: usize, mut each: impl FnMut(Do)) {
     }
 }
 
-/// Of a long run of slides, each operation takes on average what the table says, within a
-/// tenth; of trees, whose nodes fill up as they may, within four.
+/// In a long run of slides, each operation takes on average the cost in the table, within a
+/// tenth; in trees, whose nodes fill up differently, within a factor of four.
 #[test]
 fn the_average_of_each_operation_is_that_of_the_table() {
     each_row(|row, ties| {
@@ -454,7 +454,7 @@ fn bulk_operations_take_what_the_table_says() {
     });
 }
 
-/// What an operation moves at most, of windows that are filled, slid and drained.
+/// The most moves of an operation, in windows that are filled, slid and drained.
 struct Moved(u64, usize);
 
 impl Use for Moved {

@@ -247,7 +247,7 @@ fn amta_evicts_in_bulk_in_o_log_n() {
 }
 
 /// As a window, FlatFAT takes log₂ n for the leaf of an insert or an evict, and 2 log₂ n + 1
-/// where its buffer is inverted.
+/// if its buffer is inverted.
 #[test]
 fn flat_fat_slides_for_logs() {
     for log in sizes() {

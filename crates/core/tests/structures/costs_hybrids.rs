@@ -115,7 +115,7 @@ fn sources_cost_a_path_each() {
     }
 }
 
-/// Of m sources that changed since the last query each has a path, and the paths meet.
+/// Each of m sources that changed since the last query has a path, and the paths meet.
 #[test]
 fn sources_share_their_paths() {
     for (ties, own) in [(Ties::Keep, 1), (Ties::Combine, 2)] {

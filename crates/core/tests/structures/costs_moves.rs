@@ -59,8 +59,8 @@ fn full<O: Own>() {
     stays_constant(uncached, 4 * BLOCK + 2, [4, 3, 1]);
 }
 
-/// As a window: the queue of raw values moves as that of the partials does. That of the
-/// times goes in step with the values, and cannot be counted.
+/// In a window the queue of raw values moves like that of the partials. The queue of
+/// times moves in step with the values, and cannot be counted.
 fn windowed<O: Own>() {
     for (ties, query) in [(Ties::Keep, 1), (Ties::Combine, 2)] {
         let make = || window(InOrder::new(DabaLite::new(sum::<O>()), ties));

@@ -190,12 +190,12 @@ fn an_entry_takes_one_combine() {
         }
         let spent = take_combines();
         assert!(window.take_due().len() > 64);
-        // Those that fall due with the first of them aside.
+        // Without the answers that fall due with the first of them.
         assert!(spent < 898 + 64 * 16, "{spent} by {algorithm:?}");
     }
 }
 
-/// What an eviction leaves of a slice is folded once, not by every query and each time.
+/// The rest of a slice after an eviction is folded once, not by every query and each time.
 #[test]
 fn the_rest_of_a_slice_is_folded_once() {
     const SLIDE: i64 = 10_000;

@@ -24,7 +24,7 @@ fn reactive_pays_for_events_once_per_trigger() {
             }
             window.query();
             let capacity = n.next_power_of_two().max(8);
-            // In a full buffer an entry takes the place of the one that left.
+            // In a full buffer an entry takes the place of the evicted one.
             let leaves = if n == capacity { m } else { 2 * m };
             let inverted = 2 * u64::from(capacity.ilog2()) + 1;
             for _ in 0..(3 * n / m).clamp(3, 2000) {
@@ -92,7 +92,7 @@ fn reactive_oscillates_at_amortised_cost() {
     }
 }
 
-/// What is copied, blanks of a new tree included: a constant per event, so far ever. (A
+/// The copies, blanks of a new tree included, are a constant per event at any point. (A
 /// compaction swaps, which cannot be counted; it takes a quarter of the buffer in holes.)
 #[test]
 fn reactive_moves_a_constant_number_amortised() {

@@ -33,7 +33,7 @@ fn filled(mut tree: Tree, n: usize) -> Tree {
     tree
 }
 
-/// Of refolding one node.
+/// The combines of refolding one node.
 fn node(arity: usize) -> f64 {
     4.0 * arity as f64 - 1.0
 }

@@ -143,7 +143,7 @@ where
     }
 }
 
-/// What an insert, an evict and a query pay in advance; none: they are left out.
+/// The amortised payments of an insert, an evict and a query; none leaves one out.
 pub type Pays = [Option<u64>; 3];
 
 /// Combines per insert, evict and query.

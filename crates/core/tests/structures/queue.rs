@@ -137,7 +137,7 @@ fn memory_comes_back() {
     }
 }
 
-/// What is evicted leaves blanks that are dropped a few at a time, as batches come.
+/// Evicted entries leave blanks, which later batches drop a few at a time.
 #[test]
 fn memory_of_batches_of_owners_comes_back() {
     for batch in [1_000, 100_000] {
@@ -167,7 +167,7 @@ fn entries_stay_where_they_are() {
     }
 }
 
-/// How many rings each access to these entries looks at, at most; all must be found.
+/// The most rings that an access to these entries looks at; all must be found.
 fn most_rings(queue: &mut Queue<usize>, positions: impl Iterator<Item = usize>) -> u64 {
     let mut most = 0;
     steps::take(Step::Ring);
@@ -208,7 +208,7 @@ fn an_access_looks_at_two_rings_while_the_queue_grows() {
     assert_eq!(found.iter().max(), Some(&2), "{found:?}");
 }
 
-/// What a window that has shrunk moves at once, of all lengths that one may shrink to.
+/// The most moves at once of a window that has shrunk, for all lengths.
 #[test]
 fn at_most_127_entries_move_at_once() {
     let mut most = 0;

@@ -168,7 +168,7 @@ fn structures_that_select_let_go() {
     each::selective(&Choosing, Ties::Combine, &mut LetsGo);
 }
 
-/// What a window refuses is left out.
+/// Refused operations are skipped.
 fn drops_at_once<M, W>(make: impl Fn() -> W)
 where
     M: Monoid<In = Seq<Tracked>>,

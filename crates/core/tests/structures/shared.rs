@@ -28,7 +28,7 @@ use slidewise_core::window::{Batch, Window};
 struct Model<P> {
     entries: Vec<(i64, P)>,
     reaches: Vec<Reach>,
-    /// How many entries had left before the oldest.
+    /// The number of entries evicted before the oldest.
     gone: usize,
     begins: Vec<usize>,
 }
@@ -54,7 +54,7 @@ impl<P: Clone> Model<P> {
             .reaches
             .iter()
             .map(|reach| self.gone + self.begin(*reach));
-        // What has left a range stays out, also if the youngest entries go.
+        // Values that left a range stay out, also if the youngest entries are evicted.
         let begins = begins
             .zip(&self.begins)
             .map(|(now, before)| now.max(*before));

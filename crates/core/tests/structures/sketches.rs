@@ -138,7 +138,7 @@ fn few_values_have_exact_quantiles_and_nan_is_seen() {
     );
 }
 
-/// How often each of 2,000 values comes, the first ones most often.
+/// The counts of 2,000 values, falling from the first.
 fn skewed(random: &mut Random, count: usize) -> Vec<u64> {
     (0..count)
         .map(|_| random.below(random.clone().below(2_000) + 1))

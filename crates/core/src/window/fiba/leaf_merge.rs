@@ -50,9 +50,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         (one && whole && !self.joins(id, site, times[0])).then_some(site)
     }
 
-    /// Where a leaf overflows by a few scattered entries: shares with the next leaf under
+    /// Handles a leaf that overflows by a few scattered entries: shares with the next leaf under
     /// the same parent, or makes three leaves of the two. Leaves stay fuller than by
-    /// splitting in half. False where something else should be done.
+    /// splitting in half. False if the leaf must be split otherwise.
     pub(super) fn spill(
         &mut self,
         parent: Id,
@@ -235,10 +235,10 @@ fn extend_from_slices<In: HandleSlot, const L: usize>(
     }
 }
 
-/// How to spread `total` entries over leaves.
+/// The sizes of leaves that hold `total` entries.
 ///
-/// Scattered entries: evenly. Entries that all went into one gap: what lies before `cut`
-/// fills leaves to the brim, since the next ones will go to the same place; no leaf gets
+/// Scattered entries are spread evenly. If all went into one gap, the entries before `cut`
+/// fill leaves completely, since the next ones will go to the same place; no leaf gets
 /// less than a quarter, so that a split is followed by many inserts before the next.
 fn leaf_sizes<const L: usize>(total: usize, cut: Option<usize>) -> Vec<usize> {
     let even = |total: usize, parts: usize| {

@@ -18,7 +18,7 @@ pub(super) fn count_before<T>(sorted: &[T], before: impl Fn(&T) -> bool) -> usiz
     count
 }
 
-/// For answers that tend to be small: doubling steps, then halving.
+/// A search for answers that tend to be small: doubling steps, then halving.
 #[inline]
 pub(super) fn gallop<T>(sorted: &[T], before: impl Fn(&T) -> bool) -> usize {
     let mut reach = 1;

@@ -28,7 +28,7 @@ pub(super) type Children<P> = Vec<Child<P>>;
 /// New nodes to the right of a node that was split, in order.
 pub(super) type Siblings<P> = Vec<Child<P>>;
 
-/// Which of the window's two ends a node belongs to.
+/// The ends of the window that a node belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spine {
     pub(super) left: bool,
@@ -112,12 +112,12 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     /// Spines by level: leaves (the fingers) at 0, the root last in both.
     pub(super) left: Path,
     pub(super) right: Path,
-    /// For the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
-    /// front, and for those before `known`: `flip`, or less after a bulk eviction, since
+    /// The folds of the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
+    /// front, and for those before `known`, which is `flip`, or less after a bulk eviction, as
     /// the next one would have no use for the others.
     pub(super) suffix: Vec<M::Partial>,
     pub(super) known: usize,
-    /// The end of the left finger; within a single leaf, where the tail begins.
+    /// The end of the left finger; in a single leaf, the begin of the tail.
     pub(super) flip: usize,
     /// Π↙ by level: all below the left spine's node but its first child, then the
     /// spine above, without the root. Index 0 is not used.

@@ -53,7 +53,7 @@
 //!    changed, and hands down to what is below with one combine each.
 //!
 //! # Invariants
-//! Those of [`btree`](super::btree), aggregates by place.
+//! The invariants of [`btree`](super::btree), with aggregates by place.
 
 mod bulk_evict;
 mod bulk_insert;

@@ -63,8 +63,8 @@ enum Source {
 /// An empty window for a request some of which is holistic.
 ///
 /// # Panics
-/// If the algorithm is not `Fiba`, or `Recalculate`: then nothing is kept of the values,
-/// and all answers are computed from the rows. Else like [`super::any::window`].
+/// If the algorithm is not `Fiba`, or `Recalculate`, which keeps no structure over values,
+/// and computes all answers from the rows. Else like [`super::any::window`].
 pub fn window<T: Element>(
     algorithm: Algorithm,
     aggs: &[AggSpec],
@@ -395,7 +395,7 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>> {
         None
     }
-    /// It is one already, as far as any can be.
+    /// It is a fiba already, as far as a holistic window can be.
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
         let copy = self.copied();
         self.clear();

@@ -7,7 +7,7 @@
 //! | costs  | insert, remove, find by rank O(log n) steps; from sorted words O(n)      |
 //! | space  | 12 bytes per different word at the least, 24 at the most                 |
 //!
-//! Idea: leaves hold different words with how often each is there; inner nodes hold the
+//! Idea: leaves hold different words with their counts; inner nodes hold the
 //! total of each child beside the word that it begins at. A rank is found by subtracting
 //! totals on the way down. Equal words take one place, so that columns of few different
 //! values make a tree of one leaf.
@@ -132,7 +132,7 @@ impl Ranks {
     /// Takes a word out once.
     ///
     /// # Panics
-    /// If it is not there: a broken invariant of the caller.
+    /// If the tree does not have it: a broken invariant of the caller.
     pub fn remove(&mut self, word: i64) {
         self.remove_below(self.height, self.root, word);
         self.len -= 1;
@@ -254,7 +254,7 @@ impl Ranks {
     /// The word of a rank, counted from 0.
     ///
     /// # Panics
-    /// If there are not that many words.
+    /// If there are fewer words.
     pub fn word(&self, rank: usize) -> i64 {
         let mut rest = rank as u64;
         let mut id = self.root;
@@ -277,7 +277,7 @@ impl Ranks {
         panic!("rank {rank} of {}", self.len)
     }
 
-    /// How often a word is there.
+    /// The count of a word.
     pub fn count(&self, word: i64) -> usize {
         let mut id = self.root;
         for _ in 0..self.height {
@@ -351,7 +351,7 @@ impl Ranks {
         self.root = level[0].1;
     }
 
-    /// All words in order, with how often each is there.
+    /// All words in order, with their counts.
     pub fn for_each(&self, mut visit: impl FnMut(i64, u32)) {
         let mut pending = vec![(self.height, self.root)];
         while let Some((level, id)) = pending.pop() {
@@ -524,7 +524,7 @@ mod tests {
         }
     }
 
-    /// Words in order, each as often as it is there.
+    /// Words in order, repeated by their counts.
     fn words(ranks: &Ranks) -> Vec<i64> {
         let mut words = Vec::new();
         ranks.for_each(|word, count| words.extend(std::iter::repeat_n(word, count as usize)));

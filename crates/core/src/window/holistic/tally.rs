@@ -46,7 +46,7 @@ impl<T: Clone> Tally<T> {
     }
 
     /// # Panics
-    /// If the word is not there: a broken invariant of the caller.
+    /// If the tally does not have the word: a broken invariant of the caller.
     pub fn remove(&mut self, word: i64) {
         let (count, _) = self.counts.get_mut(&word).expect("the word is there");
         *count -= 1;
@@ -67,7 +67,7 @@ impl<T: Clone> Tally<T> {
         self.order.is_some()
     }
 
-    /// How many different words there are.
+    /// The number of different words.
     pub fn distinct(&self) -> usize {
         self.counts.len()
     }
@@ -96,7 +96,7 @@ impl<T: Clone> Tally<T> {
         objects
     }
 
-    /// How often each word is there, in their order.
+    /// The count of each word, in the order of words.
     pub fn counts(&self) -> Vec<(i64, u32)> {
         let counts = self.counts.iter();
         let mut counts: Vec<(i64, u32)> =

@@ -172,7 +172,7 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
             return damaged(format!("{} slices of {}", self.fifo.len(), self.tail));
         };
         sort_ranges(&mut self.order, &self.begins);
-        // What was evicted since the last answer changed where ranges begin, and no count.
+        // Evictions since the last answer changed the begins of ranges, and no count.
         let begins = self.order.iter().map(|range| self.begins[*range]);
         let counts: Vec<usize> = begins.map(|begin| self.tail - begin.max(oldest)).collect();
         if F::RANKED && !self.fifo.holds(&counts) {
@@ -190,7 +190,7 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
 
 /// A fiba of slices, whose times are their numbers.
 pub fn fiba<M: Monoid>(monoid: &M) -> Box<dyn FinalAggregator<M>> {
-    // A constant, so that what is not chosen is not compiled.
+    // A constant, so that only the chosen size is compiled.
     if const { M::SMALL > 0 } {
         return Box::new(FibaOfSlices::<M, 64, 32>::new(monoid.clone()));
     }

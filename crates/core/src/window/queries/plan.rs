@@ -108,7 +108,7 @@ pub struct Multiples {
 }
 
 impl Multiples {
-    /// Those at `from`, and every `step` from there, both ways.
+    /// The positions at `from`, and every `step` from there, both ways.
     pub fn new(step: i64, from: i128) -> Self {
         assert!(step > 0, "a step of {step}");
         Self {
@@ -127,11 +127,11 @@ impl Multiples {
 /// The next edge of each query, the first on top.
 type Nexts = BinaryHeap<Reverse<(i64, usize)>>;
 
-/// Where a walk over edges that are not listed is.
+/// The state of a walk over edges that are not listed.
 #[derive(Clone, Debug, Default)]
 pub struct Walk(Nexts);
 
-/// As many edges of a cycle are listed at most.
+/// The most edges of a cycle that are listed.
 const LISTED_EDGES: i64 = 1 << 12;
 
 /// The edges of all queries on one axis.
@@ -194,7 +194,7 @@ impl Edges {
         i64::MAX
     }
 
-    /// How many there are in a length that is a multiple of every step, if they are listed.
+    /// The number of edges in a length that is a multiple of every step, if they are listed.
     pub fn count(&self, length: i64) -> Option<i64> {
         let (cycle, edges) = self.cycle.as_ref()?;
         (length / cycle).checked_mul(edges.len() as i64)

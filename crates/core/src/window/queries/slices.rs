@@ -19,7 +19,7 @@ use super::final_aggregator::{FinalAggregator, Wanted};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// How the youngest entries lie: some in no whole slice, then closed slices, then, unless
+/// A division of the youngest entries: some in no whole slice, then closed slices, then, unless
 /// all of them are within it, the open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
@@ -92,7 +92,7 @@ impl<M: Monoid> Slices<M> {
         self.aggregator.is_ranked()
     }
 
-    /// How the `count` youngest entries lie.
+    /// The division of the `count` youngest entries.
     pub fn parts(&self, count: usize) -> Parts {
         let from = self.tail - count;
         if from > self.open_begin {

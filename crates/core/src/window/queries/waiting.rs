@@ -27,7 +27,7 @@ pub trait Waiting<M: Monoid>: Send {
 }
 
 pub fn waiting<M: Monoid>(monoid: &M) -> Box<dyn Waiting<M>> {
-    // A constant, so that what is not chosen is not compiled.
+    // A constant, so that only the chosen size is compiled.
     if const { M::SMALL > 0 } {
         return Box::new(Fiba::<M, 64, 32>::new(monoid.clone(), Ties::Keep));
     }

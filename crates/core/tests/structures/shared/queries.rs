@@ -19,7 +19,7 @@ use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::{Batch, Window};
 
-/// Of each hundred scripts, those that a structure runs over a kind of partial.
+/// The number of each hundred scripts that a structure runs over a kind of partial.
 const QUERIES: u64 = 1;
 
 type Answers<P> = Vec<(i64, usize, P)>;
@@ -92,7 +92,7 @@ impl<P: Clone + Debug> Model<P> {
 
     fn insert<M: Monoid<Partial = P>>(&mut self, monoid: &M, time: i64, partial: P) -> Answers<P> {
         self.youngest = self.youngest.max(Some(time));
-        // What an entry in order brings due has no part of it.
+        // Answers that fall due with an entry in order do not contain it.
         let mut answers = match self.terms.late {
             None => self.due(monoid),
             Some(_) => Vec::new(),
