@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub(crate) due_left: bool,
 }
 
-/// The contents of a window, on their way into it.
+/// The contents that a window is filled with.
 pub(crate) struct Parts {
     pub(crate) state: State,
     pub(crate) store: Option<Store>,

@@ -54,7 +54,7 @@ def rolling(
     """Appends rolling aggregates to a PySpark DataFrame, batch or streaming.
 
     The results are those of `slidewise.rolling`: a column `<name>_<window>` per window
-    and aggregation. The rows come back in no particular order.
+    and aggregation. The order of rows is undefined.
 
     Args:
         df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the

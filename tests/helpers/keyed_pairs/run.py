@@ -206,7 +206,7 @@ class Stage:
         except error:
             pass
         else:
-            raise DifferenceError(f"a wrong {way} is taken in", str(bad))
+            raise DifferenceError(f"a wrong {way} is ingested", str(bad))
         self._look()
 
     def _bad_value(self) -> tuple[pa.Table | None, type[Exception]]:

@@ -138,7 +138,7 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
         }
     }
 
-    /// Rounds to go before the clock is looked at: whole windows where costs come back
+    /// Rounds between two readings of the clock: whole windows if costs come back
     /// with each.
     fn chunk(&self) -> usize {
         let rounds = CHUNK.div_ceil(self.items());

@@ -51,7 +51,7 @@ impl Pointers {
         self.l != self.b
     }
 
-    /// Whether l_L and l_R are there to shrink.
+    /// Whether l_L and l_R are not empty and shrink.
     #[inline]
     pub fn is_shrinking(&self) -> bool {
         self.l != self.r
@@ -69,7 +69,7 @@ impl Pointers {
         }
     }
 
-    /// The places of the oldest of l_L and the youngest of l_R, which are there.
+    /// The places of the oldest of l_L and the youngest of l_R, which are not empty.
     #[inline]
     pub fn shrink(&mut self) -> (usize, usize) {
         let oldest = self.l;

@@ -427,7 +427,7 @@ impl<M: Monoid> FlatFatQueue<M> {
         }
         fat.set_span(0, self.len);
         (self.fat, self.front) = (fat, 0);
-        // All that is there is to be folded.
+        // All values are folded.
         self.changed = (0..self.len as u32).collect();
     }
 }

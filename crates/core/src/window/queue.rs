@@ -59,7 +59,7 @@ fn give_back<P>(slots: Vec<P>, rings: Option<Box<Rings<P>>>) {
     drop((slots, rings));
 }
 
-/// A copy holds what is there, in one ring, at the same positions.
+/// A copy holds the entries in one ring, at the same positions.
 impl<P: Clone> Clone for Queue<P> {
     fn clone(&self) -> Self {
         let mut rings = Rings::new(fitting(self.len()), self.head);

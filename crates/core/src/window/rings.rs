@@ -8,7 +8,7 @@
 //! Invariants:
 //! 1. The entry at position p ≥ `last.start` lies in slot (p − start) mod cap of the last
 //!    ring, the others in the older ring with the largest start up to p.
-//! 2. Only the last ring gets new entries. An older one is given back when the head has
+//! 2. Only the last ring gets new entries. An older one is freed when the head has
 //!    passed its end.
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
@@ -65,7 +65,7 @@ pub struct Rings<P> {
     older: VecDeque<(Ring<P>, usize)>,
     /// The numbers of slots of the older rings but the first, a bit each.
     exact: usize,
-    /// Slots of rings given back that need dropping, which is done a few at a time.
+    /// Slots of retired rings that need dropping, a few at a time.
     retired: Vec<Vec<P>>,
 }
 

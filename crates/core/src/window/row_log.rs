@@ -333,7 +333,7 @@ mod tests {
 
     type Rows = Vec<(i64, Vec<Cell<i64>>)>;
 
-    /// The rows of a log of so many columns.
+    /// The rows of a log with a number of columns.
     fn rows(log: &RowLog<i64>, width: usize) -> Rows {
         let mut rows = Vec::new();
         log.for_each(width, |time, row| rows.push((time, row.to_vec())));

@@ -22,7 +22,7 @@ pub enum Step {
     Allocate,
     /// An entry is moved to other memory.
     Move,
-    /// A ring of a queue is looked at.
+    /// A ring of a queue is searched.
     Ring,
 }
 

@@ -70,7 +70,7 @@ fn structures_in_order_let_go() {
     each::associative(&Collect::new(), Ties::Combine, &mut LetsGo);
 }
 
-/// All that is there, of which the oldest can be taken out again.
+/// All present values, the oldest of which can be subtracted.
 #[derive(Clone, Debug)]
 struct All(Vec<Tracked>);
 

@@ -238,7 +238,7 @@ mod tests {
                         1 => usize::from(window.evict_at(oldest)),
                         _ => usize::from(window.evict().is_some()),
                     };
-                    // Inner nodes are given back one by one, leaves only all together.
+                    // Inner nodes are freed one by one, leaves only all together.
                     if before > window.bytes() + 8 * 1024 {
                         (moved, times) = (moved + window.len(), times + 1);
                     }

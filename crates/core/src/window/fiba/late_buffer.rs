@@ -261,7 +261,7 @@ fn finish_sorting<In: HandleSlot>(entries: &mut [(i64, In)]) {
 mod tests {
     use super::*;
 
-    /// Values tell the order of arrival, so that stability shows.
+    /// Values have the order of arrival, which shows whether the sort is stable.
     #[test]
     fn sort_arrivals_is_a_stable_sort() {
         let mut random = 7_u64;

@@ -186,7 +186,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         leaf.copy_out(taken, leaf.end(), merged);
     }
 
-    /// Writes the pieces, end to end, to the leaf and as many new ones as they need. If
+    /// Writes the pieces, end to end, to the leaf and the new ones that they need. If
     /// all that is new went into one gap, `cut` is the position behind it, where more of
     /// the same may follow.
     fn distribute(

@@ -153,7 +153,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Smallest size of a leaf that is not a finger.
     pub(super) const MIN_LEAF: usize = if L / 8 > 1 { L / 8 } else { 1 };
 
-    /// A window that became small gives back memory if there are more leaves than these.
+    /// A window that became small frees memory if it has more leaves than these.
     pub(super) const SPARE_LEAVES: usize = 16;
 
     pub(super) fn new(monoid: M, ties: Ties) -> Self {

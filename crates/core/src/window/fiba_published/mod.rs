@@ -48,7 +48,7 @@
 //!    node's recomputation rides along, in order of time, until its level comes.
 //! 6. Bulk inserts interleave into a buffer, and each treelet names its target (2023, §6, has
 //!    an iterator and consolidated treelets).
-//! 7. What the spines keep, and the separators that climbs look at, lie in two arrays by
+//! 7. The aggregates of the spines, and the separators that climbs read, lie in two arrays by
 //!    level. A node's own part is kept beside its Π↙ or Π↘: the pass down refolds what has
 //!    changed, and hands down to what is below with one combine each.
 //!

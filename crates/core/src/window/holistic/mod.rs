@@ -136,7 +136,7 @@ impl<T: Element> Holistic<T> {
         }
     }
 
-    /// Evicts one entry of a time that is there.
+    /// Evicts one entry of a time that the window has.
     fn evict_entry(&mut self, time: i64) {
         match self.ties {
             Ties::Keep => self

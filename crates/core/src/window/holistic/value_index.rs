@@ -128,7 +128,7 @@ impl<T: Element> ValueIndex<T> {
         self.rows.insert_batch(batch);
     }
 
-    /// Evicts the first row of the oldest time, or of one that is there.
+    /// Evicts the first row of the oldest time, or of a time that the index has.
     pub(super) fn evict_first(&mut self, time: i64) {
         let row = self.rows.query_range(time, time);
         if self.rows.oldest() == Some(time) {
