@@ -245,9 +245,14 @@ class KeyedStore:
         times: object,
         windows: Sequence[tuple[str, int, str, int]],
         plus: Sequence[object] | None,
-        compared: int,
+        results: Sequence[tuple[Sequence[int], int | None]],
+        min_rows: int,
+        most: int,
     ) -> tuple[
-        tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]], list[ArrowArray]
+        tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]],
+        list[ArrowArray],
+        ArrowArray,
+        tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]],
     ]: ...
     def ask(
         self, question: Question, key: object, at: int

@@ -5,6 +5,7 @@ of the rows that were accepted. A query means `rolling` over that list, at the q
 """
 
 import math
+import re
 from collections.abc import Iterator
 from itertools import count as counter
 from itertools import islice
@@ -103,9 +104,7 @@ class Script(Stage):
             lengths = [self._length(span) for span in spans]
             given["windows"] = lengths[0] if len(lengths) == 1 else lengths
         plus = draw.random() < 0.4
-        # With `min_rows=`, when a count of values changes is known, too.
-        counts = self._folds and bool(self.plan.request.get("min_rows"))
-        until = draw.random() < 0.4 and not counts
+        until = draw.random() < 0.4
         if until:
             given["valid_until"] = True
         if any(row.tick < floor for row in asked):
@@ -259,9 +258,9 @@ class Script(Stage):
         return found
 
     def _until(self, asked: Row, span: Span, plus: bool) -> int | None:
-        """When the answers change since rows leave the window.
+        """When the answers change since rows leave the window, if nothing arrives.
 
-        Where they are not folded, when its earliest row leaves it.
+        Its rows are asked again at each time at which some of them leave it.
         """
         if span[0] == "rows":
             return None
@@ -273,28 +272,24 @@ class Script(Stage):
             }
             rows.append(Row(asked.at, asked.tick, asked.key, asked.keys, values))
         rows = [row for row in rows if self._holds(row.tick, asked.tick, span)]
-        ticks = sorted({row.tick for row in rows})
-        if self._folds:
-            types, whole = self.types, self._values(rows, asked, span)
-            left = ([row for row in rows if row.tick > tick] for tick in ticks)
-            pairs = zip(ticks, left, strict=True)
-            ticks = [
-                tick for tick, of in pairs if self._values(of, asked, span) != whole
-            ]
+        types, whole = self.types, self._values(rows, asked, asked.tick, span)
+        try:
+            for tick in sorted({row.tick for row in rows}):
+                until = tick + span[1] + self.plan.offset
+                until += self._holds(tick, until, span)
+                if self._values(rows, asked, until, span) != whole:
+                    return until
+        finally:
             self.types = types
-        if not ticks:
-            return None
-        until = ticks[0] + span[1] + self.plan.offset
-        return until if not self._holds(ticks[0], until, span) else until + 1
+        return None
 
-    @property
-    def _folds(self) -> bool:
-        shard = self.windows._shard
-        return shard is not None and shard.query.folds
-
-    def _values(self, rows: list[Row], asked: Row, span: Span) -> str:
-        found = repr(plain_columns(self._rolled(rows, [asked], [span])))
-        return found.replace("-0.0", "0.0")
+    def _values(self, rows: list[Row], asked: Row, at: int, span: Span) -> str:
+        point = Row(asked.at, at, asked.key, asked.keys, asked.values)
+        try:
+            found = plain_columns(self._rolled(rows, [point], [span]))
+        except sw.ResultOverflowError:
+            return "overflow"
+        return re.sub(r"-0\.0(?!\d)", "0.0", repr(found))
 
     def _holds(self, tick: int, at: int, span: Span) -> bool:
         end = at - self.plan.offset

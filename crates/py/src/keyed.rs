@@ -5,12 +5,12 @@ use arrow_schema::DataType;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
-use slidewise_core::keyed::{EntryList, Grid, KeyColumn, MAX_WINDOWS, Points, Rows, Store, store};
+use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::key_bytes::{KeyBytes, decode};
+use crate::keyed_inputs::{Entries, EntryTuple, Incoming, QueryPoints, read_columns};
 use crate::native;
 use crate::questions::{Question, read_spans};
 use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
@@ -23,81 +23,11 @@ use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 pub(crate) struct KeyedStore {
     store: Box<dyn Store>,
     dtypes: Vec<DType>,
+    /// How many answers a fold has.
+    aggs: usize,
     key_types: Vec<DataType>,
     /// Whether rows have numbers.
     numbered: bool,
-}
-
-/// Entries: key columns, times and numbers.
-type EntryTuple<'py> = (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
-
-/// Entries of a call, kept alive while the core reads them.
-struct Entries {
-    keys: KeyBytes,
-    times: Int64Array,
-    numbers: Int64Array,
-}
-
-impl Entries {
-    fn view(&self) -> EntryList<'_> {
-        EntryList {
-            keys: self.keys.view(),
-            times: self.times.values(),
-            numbers: self.numbers.values(),
-        }
-    }
-}
-
-/// Rows of a call, likewise.
-struct Incoming {
-    keys: KeyBytes,
-    times: Int64Array,
-    columns: Vec<Numbers>,
-    numbers: Option<Int64Array>,
-}
-
-impl Incoming {
-    fn views(&self) -> Vec<Column<'_, i64>> {
-        self.columns.iter().map(Numbers::column).collect()
-    }
-
-    fn rows<'a>(&'a self, columns: &'a [Column<'a, i64>]) -> Rows<'a> {
-        Rows {
-            keys: self.keys.view(),
-            times: self.times.values().to_vec(),
-            columns,
-            numbers: self
-                .numbers
-                .as_ref()
-                .map_or(&[], |numbers| numbers.values()),
-        }
-    }
-}
-
-/// Query points, likewise.
-struct QueryPoints {
-    keys: KeyBytes,
-    times: Int64Array,
-    plus: Option<Vec<Numbers>>,
-}
-
-impl QueryPoints {
-    fn views(&self) -> Option<Vec<Column<'_, i64>>> {
-        let plus = self.plus.as_ref()?;
-        Some(plus.iter().map(Numbers::column).collect())
-    }
-
-    fn points<'a>(&'a self, plus: Option<&'a [Column<'a, i64>]>) -> Points<'a> {
-        Points {
-            keys: self.keys.view(),
-            times: self.times.values(),
-            plus,
-        }
-    }
-}
-
-fn read_columns(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Numbers>> {
-    columns.iter().map(Numbers::import).collect()
 }
 
 #[pymethods]
@@ -135,6 +65,7 @@ impl KeyedStore {
             .collect::<PyResult<_>>()?;
         Ok(Self {
             store: store(&aggs, &dtypes, numbered),
+            aggs: aggs.len(),
             dtypes,
             key_types,
             numbered,
@@ -228,9 +159,12 @@ impl KeyedStore {
         Ok(export_times(firsts))
     }
 
-    /// The answers of `query`, and of the same rows for each window the time of the first entry
-    /// in it without which, and without those before it, one of the first `compared` answers at
-    /// keys and times is another; null if none ever is.
+    /// The answers of `query`, and how the windows of the same rows change when rows leave them,
+    /// time by time: the first changes, `most` at most. For each window and question how many
+    /// there are; then, one behind the other, the last times that have left and the answers of
+    /// what is left. `results` have the places of their answers, and that of the number of their
+    /// values: those of less than `min_rows` are null, and those that stay are no changes.
+    #[allow(clippy::too_many_arguments)] // as above
     fn query_with_changes(
         &self,
         py: Python<'_>,
@@ -238,16 +172,35 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
-        compared: usize,
-    ) -> PyResult<(Exported, Vec<ArrowArray>)> {
+        results: Vec<(Vec<usize>, Option<usize>)>,
+        min_rows: i64,
+        most: usize,
+    ) -> PyResult<(Exported, Vec<ArrowArray>, ArrowArray, Exported)> {
         let questions = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
-        let (outputs, firsts) = py.detach(|| {
+        let places = results
+            .iter()
+            .flat_map(|(answers, count)| answers.iter().chain(count));
+        if places.into_iter().any(|place| *place >= self.aggs) {
+            return Err(PyValueError::new_err("results without an answer"));
+        }
+        let results = Results {
+            reads: results,
+            min_rows,
+        };
+        let (outputs, changes) = py.detach(|| {
             let views = questions.views();
             let points = questions.points(views.as_deref());
-            self.store.query_with_changes(&points, &spans, compared)
+            self.store
+                .query_with_changes(&points, &spans, (&results, most))
         });
-        Ok((export_all(outputs)?, export_times(firsts)))
+        let times = |times: Vec<i64>| ArrowArray::new(Int64Array::from(times).into());
+        Ok((
+            export_all(outputs)?,
+            changes.counts.into_iter().map(times).collect(),
+            times(changes.times),
+            export_all(changes.answers)?,
+        ))
     }
 
     /// The answers for one key, by name; `None` if Arrow must convert its values first, or an

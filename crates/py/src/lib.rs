@@ -14,7 +14,7 @@
 //! fast_path state tables
 //! spec keys
 //! dtype_inference udaf
-//! sketches untyped
+//! keyed_inputs sketches untyped
 //! hashing key_bytes row_numbers waiting
 //! arrow batch_message catalogue clock inputs native
 //! errors object_store scalars schedules signals
@@ -35,6 +35,7 @@ mod inputs;
 mod inserting;
 mod key_bytes;
 mod keyed;
+mod keyed_inputs;
 mod keys;
 mod locking;
 mod masks;

@@ -207,6 +207,12 @@ class Horizon:
         shift = self._shift(window)
         return shift, shift + window_ticks(window.as_length, self.query.times)
 
+    def bounds(self, window: WindowSpec, tick: int) -> tuple[int, int]:
+        """The first and the last tick of a window of time that ends at a question."""
+        end, start = (tick - lag for lag in self.lag(window))
+        ends_before = window.closed in ("left", "neither")
+        return start + (not _includes_start(window)), end - ends_before
+
     def entering(self, window: WindowSpec) -> int:
         """After which time a row is in the windows that end from then on."""
         ends_before = window.closed in ("left", "neither")

@@ -19,6 +19,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, one_array
 from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import Query
 from slidewise.spec.spec import WindowSpec
@@ -292,15 +293,42 @@ class Index:
         """
         extra = None if plus is None else self._inputs(plus)
         call = self.call(windows).naming(name_row)
-        # The Spec's own answers come before that of `spec_of_points`.
-        plans = call.plans[: len(self.query.spec.aggs)]
-        own = len({each for plan in plans for each in call.calls_of(plan)})
-        (answers, beyond), firsts = self.store.query_with_changes(
-            self.keys_of(keys), ticks, call.spans, extra, own
+        # The Spec's own results come before that of `spec_of_points`.
+        own = [name for name, _ in self.query.spec.aggs]
+        reads, exact = call.reads[: len(own)], self._is_exact(call)
+        (answers, beyond), counts, times, (left, _) = self.store.query_with_changes(
+            self.keys_of(keys),
+            ticks,
+            call.spans,
+            extra,
+            reads,
+            self.query.spec.min_rows,
+            1 if exact else LATEST,
         )
         points = QueryPoints(ticks, None, None, None, "query")
         results = call.decode(answers, beyond, points)
-        return results, [pa.array(first) for first in firsts]
+        # An integer that does not fit is another answer, as null is.
+        found = None if exact else call.allowing_overflow().decode(left, [], points)[0]
+        of = [{name: each[name] for name in own} for each in results]
+        return results, changes_of_folds(
+            of, list(map(pa.array, counts)), pa.array(times), found
+        )
+
+    def _is_exact(self, call: KernelCall) -> bool:
+        """Whether results differ if, and only if, the answers of the kernel do."""
+        if self.query.spec.overflow != "raise":
+            return False
+        return all(
+            len(plan.calls) == 1
+            and agg.kind in _AS_THEY_ARE
+            # Both zeros are equal, and their bits are not.
+            and not (agg.kind in ("first", "last") and self._is_float(agg.of))
+            for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
+        )
+
+    def _is_float(self, name: str | None) -> bool:
+        schema = self.query.schema
+        return name is not None and pa.types.is_floating(schema.field(name).type)
 
     def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
         """The time of the first row in (tick − length, tick] of each key, or null."""

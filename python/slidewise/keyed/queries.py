@@ -80,9 +80,7 @@ class Queries(Locked):
                 left out are null.
             valid_until: Also gives `valid_until_<window>` per window: the first time at
                 which the results change since rows leave it, if nothing arrives. None
-                if they never do, as for `rows(n)`, `landmark` and `until`. Where all
-                rows of a window are read (see below), it is the time at which the first
-                row leaves it.
+                if they never do, as for `rows(n)`, `landmark` and `until`.
 
         Returns:
             The results by column, such as `{"n_1h": 3}`, in the order of the windows.
@@ -94,8 +92,8 @@ class Queries(Locked):
             ResultOverflowError: As for `rolling`.
 
         Cost: O(log n) combines of the key's n entries, some microseconds; threads may
-            call it while one ingests. `valid_until=True` costs as much for each row
-            that leaves before the results change: O(n log n) where all leave. With
+            call it while one ingests. `valid_until=True` costs as much for each time at
+            which rows leave before the results change: O(n log n) where all leave. With
             aggregations that read all rows of a window (quantiles and such, text,
             Python) and with `rows(n)`, that of these rows and of a kernel call, some
             milliseconds, and calls wait for one another.

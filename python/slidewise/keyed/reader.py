@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import min as earliest_of
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_batch
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
+from slidewise.keyed.expiry import changes_of_rows, one_column
 from slidewise.keyed.horizon import Horizon, has_no_length
 from slidewise.keyed.index import EARLIEST, Plain
 from slidewise.keyed.query import Query
@@ -229,12 +229,8 @@ class FoldReader:
         points = (questions.keys, questions.ticks, spans, name_row, plus)
         if not expiry:
             return Answers(index.answers(*points), None)
-        results, earliest = index.answers_with_changes(*points)
-        until = [
-            horizon.expiry(first, window)
-            for first, window in zip(earliest, windows, strict=True)
-        ]
-        return Answers(results, until)
+        results, first = index.answers_with_changes(*points)
+        return Answers(results, _leaving(first, windows, horizon))
 
 
 class RowReader:
@@ -274,7 +270,7 @@ class RowReader:
         # Codes are dense among the rows, then among the other keys of the questions.
         keys = pc.unique(pa.concat_arrays([own, theirs]))
         own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
-        if questions.plus is None:
+        if questions.plus is None and not expiry:
             return self._computed(rows, own, questions, theirs, spec, expires)
         parts = [
             self._computed(table, codes, some, _numbers(len(some)), spec, expires)
@@ -301,6 +297,8 @@ class RowReader:
         most: int,
     ) -> Iterator[tuple[Questions, pa.Table, pa.Array]]:
         """Groups of questions, with a copy of the rows that each reaches, and its own.
+
+        So its windows can end with its own row, and lose rows that others have.
 
         Args:
             rows: The rows of their keys, in order.
@@ -335,14 +333,16 @@ class RowReader:
         self, rows: pa.Table, questions: Questions, taken: list[pa.Array]
     ) -> tuple[Questions, pa.Table, pa.Array]:
         """Copies of rows, and the extra rows after them; and the question of each."""
-        extra = extra_rows(questions, self._query)
-        copies = [rows.take(pa.concat_arrays(taken))] if taken else []
-        table = pa.concat_tables([*copies, extra], promote_options="default")
-        numbers = [
+        tables = [rows.take(pa.concat_arrays(taken))] if taken else [rows.slice(0, 0)]
+        codes = [
             pa.repeat(pa.scalar(at, _CODE), len(own)) for at, own in enumerate(taken)
         ]
-        codes = pa.concat_arrays([*numbers, _numbers(len(questions))])
-        return questions, table.combine_chunks(), codes
+        if questions.plus is not None:
+            tables.append(extra_rows(questions, self._query))
+            codes.append(_numbers(len(questions)))
+        table = pa.concat_tables(tables, promote_options="default")
+        codes.append(_numbers(0))
+        return questions, table.combine_chunks(), pa.concat_arrays(codes)
 
     def _computed(
         self,
@@ -360,27 +360,19 @@ class RowReader:
         call = KernelCall(frame(table), spec)
         call.groups = codes
         call.name_row = named_by(questions, query)
-        return Answers(
-            call.compute(points),
-            self._until(table, codes, points, spec, expires) if expires else None,
-        )
+        results = call.compute(points)
+        if expires is None:
+            return Answers(results, None)
+        first = changes_of_rows(table, codes, points, spec, expires, results)
+        return Answers(results, _leaving(first, spec.windows, expires))
 
-    @staticmethod
-    def _until(
-        table: pa.Table,
-        codes: pa.Array,
-        points: QueryPoints,
-        spec: Spec,
-        horizon: Horizon,
-    ) -> list[pa.Array]:
-        """Per window, when its earliest row leaves it."""
-        aggs = ((TIME, earliest_of(TIME)),)
-        call = KernelCall(frame(table), spec.replace(aggs=aggs, min_rows=0))
-        call.groups = codes
-        windows = zip(spec.windows, call.compute(points), strict=True)
-        return [
-            horizon.expiry(results[TIME].array, window) for window, results in windows
-        ]
+
+def _leaving(
+    first: Sequence[pa.Array], windows: Sequence[WindowSpec], horizon: Horizon
+) -> list[pa.Array]:
+    """Per window, when rows of some times leave it; null for never."""
+    pairs = zip(first, windows, strict=True)
+    return [horizon.expiry(times, window) for times, window in pairs]
 
 
 def extra_rows(questions: Questions, query: Query) -> pa.Table:
@@ -433,7 +425,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
     results = [
         {
             name: result._replace(
-                array=_concatenated([part.results[at][name].array for part in parts]),
+                array=one_column([part.results[at][name].array for part in parts]),
             )
             for name, result in window.items()
         }
@@ -446,10 +438,3 @@ def _joined(parts: Sequence[Answers]) -> Answers:
             for at in range(len(first.until))
         ]
     return Answers(results, until)
-
-
-def _concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Arrays as one; those of only nulls may have another type."""
-    tables = [pa.table({"": array}) for array in arrays]
-    column = pa.concat_tables(tables, promote_options="permissive").column(0)
-    return column.combine_chunks()

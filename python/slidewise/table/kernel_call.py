@@ -171,6 +171,24 @@ class KernelCall:
         other.__dict__.update(self.__dict__, name_row=name_row)
         return other
 
+    def allowing_overflow(self) -> "KernelCall":
+        """A copy whose integer results are null where they do not fit their type."""
+        other = self.naming(str)
+        other.spec = self.spec.replace(overflow="null")
+        return other
+
+    @property
+    def reads(self) -> list[tuple[list[int], int | None]]:
+        """Per aggregation the places of its calls, and of the count for `min_rows`."""
+        counts = self._calls if self.spec.min_rows else {}
+        return [
+            (
+                [self._calls[call] for call in plan.calls],
+                None if plan.count_call is None else counts.get(plan.count_call),
+            )
+            for plan in self.plans
+        ]
+
     def compute(self, points: QueryPoints | None = None) -> list[dict[str, Result]]:
         """Computes the results by name, per window: at every row or at query points.
 

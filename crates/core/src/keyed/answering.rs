@@ -45,6 +45,31 @@ impl Spans {
     }
 }
 
+/// How results read the answers of a fold.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// Of each result the places of its answers, and that of the number of its values.
+    pub reads: Vec<(Vec<usize>, Option<usize>)>,
+    /// Results of fewer values are null.
+    pub min_rows: i64,
+}
+
+impl Results {
+    /// The answers that results are made of.
+    fn read(&self, answers: &[Answer<i64>]) -> Vec<Answer<i64>> {
+        let mut read = Vec::with_capacity(answers.len());
+        for (places, count) in &self.reads {
+            let count = count.map(|count| &answers[count]);
+            let too_few = matches!(count, Some(Answer::I64(count)) if *count < self.min_rows);
+            read.extend(places.iter().map(|place| match too_few {
+                true => Answer::Null,
+                false => answers[*place].clone(),
+            }));
+        }
+        read
+    }
+}
+
 /// Receives the answers of rows, which come one behind the other.
 pub(super) trait Sink {
     /// Those of one row over one span.
@@ -138,20 +163,23 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         self.first += rows;
     }
 
-    /// The time of the first entry of a window without which, and without those before it, the
-    /// first `compared` answers are others; none if they never are.
-    pub fn first_change(
+    /// The changes of a window by entries that leave it, one time after the other, at most so
+    /// many: for each the last time that has left, and the fold of what is left. It is one if a
+    /// result differs from that of the change before.
+    pub fn changes(
         &mut self,
         shard: &Shard<A>,
         point: &Point<'_, A>,
         span: &Span,
-        compared: usize,
-    ) -> Option<i64> {
+        (results, most): (&Results, usize),
+        mut visit: impl FnMut(i64, A::Partial),
+    ) {
         let (lo, hi) = bounds(span, point.at);
         let holds_plus = point.plus.is_some() && (lo..=hi).contains(&point.at);
         let mut before: Option<Vec<Answer<i64>>> = None;
+        let mut found = 0;
         let mut from = lo;
-        loop {
+        while found < most {
             let mut fold = None;
             if from <= hi {
                 shard.fold(self.monoid, point.number, (from, hi), &mut fold);
@@ -160,20 +188,38 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             if let Some(plus) = point.plus.filter(|_| holds_plus && from <= point.at) {
                 absorb(self.monoid, &mut fold, plus);
             }
-            self.lower(&fold.unwrap_or_else(|| self.monoid.identity()));
-            self.answers.truncate(compared);
-            match &before {
-                None => before = Some(self.answers.clone()),
-                Some(before) if !same(before, &self.answers) => return Some(from - 1),
-                Some(_) => {}
+            let fold = fold.unwrap_or_else(|| self.monoid.identity());
+            self.lower(&fold);
+            let read = results.read(&self.answers);
+            if before.as_ref().is_none_or(|before| !same(before, &read))
+                && before.replace(read).is_some()
+            {
+                visit(from - 1, fold);
+                found += 1;
             }
             let first = (from <= hi)
                 .then(|| shard.first(point.number, from))
                 .flatten();
             let first = first.filter(|first| *first <= hi);
             let own = (holds_plus && from <= point.at).then_some(point.at);
-            from = first.into_iter().chain(own).min()?.checked_add(1)?;
+            let Some(next) = first.into_iter().chain(own).min() else {
+                return;
+            };
+            let Some(next) = next.checked_add(1) else {
+                return;
+            };
+            from = next;
         }
+    }
+
+    /// Answers rows of one span, of which the folds are given.
+    pub fn put_folds(monoid: &'a A, folds: Vec<A::Partial>, sink: &mut dyn Sink) {
+        let none = Spans::default();
+        let mut answering = Answering {
+            folds: vec![folds],
+            ..Answering::new(monoid, &none)
+        };
+        answering.put(true, sink);
     }
 
     /// Keeps the answers over a fold.

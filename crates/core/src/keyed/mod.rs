@@ -31,7 +31,7 @@ mod tree;
 use crate::aggregate::column::Column;
 use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
 use crate::rolling::{Length, Output, Span};
-pub use answering::Spans;
+pub use answering::{Results, Spans};
 pub use grid::Grid;
 pub use keys::{KeyColumn, distinct};
 pub use number_columns::{NumberColumn, NumberColumns};
@@ -71,16 +71,15 @@ pub trait Store: Send + Sync {
     fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
-    /// The answers of [`query`](Store::query), and of the same entries for each span and query
-    /// point the time of the first entry of its window without which, and without those before
-    /// it, one of the first `compared` answers is another. Cost: that of a query for each entry
-    /// up to there.
+    /// The answers of [`query`](Store::query), and how the windows of the same entries change
+    /// when entries leave them: for each span and query point the first changes, at most so
+    /// many. Cost: that of a query for each time up to there.
     fn query_with_changes(
         &self,
         points: &Points<'_>,
         spans: &[Span],
-        compared: usize,
-    ) -> (Answers, Vec<Vec<Option<i64>>>);
+        of: (&Results, usize),
+    ) -> (Answers, Expiry);
     /// The time of the last entry of each key.
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>>;
     /// The numbers of the entries of each key between two times, both included, in order.
@@ -126,6 +125,17 @@ pub trait Store: Send + Sync {
 pub type Visit<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
 
 pub type Answers = Vec<Vec<Output>>;
+
+/// How windows change when their entries leave, one time after the other.
+#[derive(Debug)]
+pub struct Expiry {
+    /// By span and query point, how many changes there are. They lie one behind the other.
+    pub counts: Vec<Vec<i64>>,
+    /// The last time that has left.
+    pub times: Vec<i64>,
+    /// The answers of what is left, as of one span.
+    pub answers: Answers,
+}
 
 /// Rows to insert.
 #[derive(Clone, Debug)]

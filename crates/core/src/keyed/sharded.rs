@@ -5,12 +5,12 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::answering::{Answering, Point, Sink, Spans, answer_one, bounds};
+use super::answering::{Answering, Point, Results, Sink, Spans, answer_one, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
 use super::number_columns::NumberColumns;
 use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
-use super::{Answers, EntryList, Points, Request, Rows, Store, Visit, WindowEnds};
+use super::{Answers, EntryList, Expiry, Points, Request, Rows, Store, Visit, WindowEnds};
 use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
@@ -446,26 +446,43 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         &self,
         points: &Points<'_>,
         spans: &[Span],
-        compared: usize,
-    ) -> (Answers, Vec<Vec<Option<i64>>>) {
+        of: (&Results, usize),
+    ) -> (Answers, Expiry) {
         // Both are of one prefix of the batches.
         let _all = read(&self.batch);
         let answers = self.answers(points, spans);
-        let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
         let none = Spans::default();
         let mut answering = Answering::new(&self.aggregation, &none);
-        self.each_key_held(points.keys, |row, shard, number| {
-            let plus = points.plus.map(|columns| self.entry(columns, row));
-            let point = Point {
-                number,
-                at: points.times[row],
-                plus: plus.as_ref(),
-            };
-            for (firsts, span) in firsts.iter_mut().zip(spans) {
-                firsts[row] = answering.first_change(shard, &point, span, compared);
-            }
+        let (mut counts, mut times, mut folds) = (Vec::new(), Vec::new(), Vec::new());
+        for span in spans {
+            let mut counts_of = Vec::with_capacity(points.keys.len());
+            self.each_key_held(points.keys, |row, shard, number| {
+                let plus = points.plus.map(|columns| self.entry(columns, row));
+                let point = Point {
+                    number,
+                    at: points.times[row],
+                    plus: plus.as_ref(),
+                };
+                let before = times.len();
+                answering.changes(shard, &point, span, of, |time, fold| {
+                    times.push(time);
+                    folds.push(fold);
+                });
+                counts_of.push((times.len() - before) as i64);
+            });
+            counts.push(counts_of);
+        }
+        let Request { aggs, dtypes, .. } = &self.request;
+        let ranks: Vec<u32> = (0..times.len() as u32).collect();
+        let changed = fill_columns(aggs, dtypes, 1, &ranks, |filling| {
+            Answering::put_folds(&self.aggregation, folds, filling);
         });
-        (answers, firsts)
+        let changes = Expiry {
+            counts,
+            times,
+            answers: changed,
+        };
+        (answers, changes)
     }
 
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>> {

@@ -12,7 +12,9 @@ use common::Random;
 use common::script::seeds;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
-use slidewise_core::keyed::{EntryList, KeyColumn, NumberColumns, Points, Spans, Store, store};
+use slidewise_core::keyed::{
+    EntryList, KeyColumn, NumberColumns, Points, Results, Spans, Store, store,
+};
 use slidewise_core::rolling::{Closed, Length, Output, QueryPoints, Request, Span, rolling};
 
 /// Rows of all keys, in order of arrival.
@@ -383,20 +385,52 @@ fn the_first_entry_that_changes_an_answer_is_known() {
     let of_points = Keys::of(&[0, 0, 1, 2]);
     let times = [30, 15, 30, 30];
     let spans = [span(100, Closed::Right, 0), span(10, Closed::Right, 0)];
-    let (answers, changes) = held.query_with_changes(&of_points.at(&times, None), &spans, 1);
+    let max = Results {
+        reads: vec![(vec![0], None)],
+        min_rows: 0,
+    };
     let points = of_points.at(&times, None);
+    let (answers, changes) = held.query_with_changes(&points, &spans, (&max, 1));
     assert_eq!(
         format!("{answers:?}"),
         format!("{:?}", held.query(&points, &spans))
     );
-    assert_eq!(changes[0], [Some(20), Some(10), None, None]);
-    assert_eq!(changes[1], [Some(30), Some(10), None, None]);
+    assert_eq!(changes.counts, [[1, 1, 0, 0], [1, 1, 0, 0]]);
+    assert_eq!(changes.times, [20, 10, 30, 10]);
+    let (_, changes) = held.query_with_changes(&points, &spans, (&max, usize::MAX));
+    assert_eq!(changes.counts, [[2, 1, 0, 0], [1, 1, 0, 0]]);
+    assert_eq!(changes.times, [20, 30, 10, 30, 10]);
+    let left = format!("{:?}", changes.answers[0][0]);
+    assert!(left.contains("[7, "), "{left}");
     let (values, validity) = ([9, 5, 1, 1], None);
     let values = Values::I64(&values);
     let plus = [Column { values, validity }];
-    let (_, changes) = held.query_with_changes(&of_points.at(&times, Some(&plus)), &spans, 1);
-    assert_eq!(changes[0], [Some(30), Some(15), Some(30), Some(30)]);
-    assert_eq!(changes[1], [Some(30), Some(15), Some(30), Some(30)]);
+    let points = of_points.at(&times, Some(&plus));
+    let (_, changes) = held.query_with_changes(&points, &spans, (&max, 1));
+    assert_eq!(changes.counts, [[1; 4]; 2]);
+    assert_eq!(changes.times, [30, 15, 30, 30, 30, 15, 30, 30]);
+}
+
+#[test]
+fn a_null_that_stays_is_no_change() {
+    let (max, count) = (agg(Kind::Max, 0), agg(Kind::Count, 0));
+    let held = store(&[max, count], &[DType::I64], false);
+    let mut rows = Rows::default();
+    for (time, value) in [(10, 5), (20, 6), (30, 9)] {
+        rows.push(0, time, Some(value), 0.0);
+    }
+    insert(&*held, &rows, 1);
+    let of_points = Keys::of(&[0]);
+    for (min_rows, times) in [(0, vec![30]), (2, vec![20]), (3, vec![10]), (4, vec![])] {
+        let results = Results {
+            reads: vec![(vec![0], Some(1))],
+            min_rows,
+        };
+        let points = of_points.at(&[30], None);
+        let spans = [span(100, Closed::Right, 0)];
+        let (_, changes) = held.query_with_changes(&points, &spans, (&results, 9));
+        assert_eq!(changes.times, times, "{min_rows}");
+    }
 }
 
 #[test]

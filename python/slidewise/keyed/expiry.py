@@ -1,0 +1,232 @@
+"""When answers change since rows leave their windows, if nothing arrives.
+
+A row leaves a window at its time plus the length of the window; answers are computed
+over the rows that are left, one time after the other, and compared. An answer is
+another if its value is: NaN is NaN, both zeros are zero, and null is null.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import Result
+from slidewise.keyed.columns import TIME, int64_view
+from slidewise.keyed.horizon import Horizon, has_no_length
+from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.table.encoding import decode_dictionary, row_numbers, storage_of
+from slidewise.table.kernel_call import KernelCall, QueryPoints
+
+__all__ = ["changes_of_folds", "changes_of_rows", "one_column"]
+
+_INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
+# Times that are compared at first, and how many more in each further step.
+_FIRST, _MORE = 1, 8
+# Windows that are answered in one step.
+_MOST = 1 << 18
+
+_Results = Mapping[str, Result]
+
+
+def changes_of_folds(
+    of: Sequence[_Results],
+    counts: Sequence[pa.Array],
+    times: pa.Array,
+    left: _Results | None,
+) -> list[pa.Array]:
+    """The times of the first rows with which results change, per window.
+
+    Args:
+        of: Per window, the results of the questions.
+        counts: Per window, how many changes of their folds each question has.
+        times: The times of these changes, one behind the other.
+        left: The results at these changes; None if each is another.
+    """
+    first, found = 0, []
+    for results, each in zip(of, counts, strict=True):
+        question = _places(each)
+        here, first = slice(first, first + len(question)), first + len(question)
+        ticks = times[here]
+        if left is not None:
+            rest = {
+                name: result._replace(array=result.array[here])
+                for name, result in left.items()
+            }
+            changed = _changed(results, rest, question)
+            ticks, question = ticks.filter(changed), question.filter(changed)
+        found.append(ticks.take(pc.index_in(row_numbers(len(each)), question)))
+    return found
+
+
+def changes_of_rows(
+    rows: pa.Table,
+    codes: pa.Array,
+    points: QueryPoints,
+    spec: Spec,
+    horizon: Horizon,
+    of: Sequence[_Results],
+) -> list[pa.Array]:
+    """The same of questions that are answered from rows.
+
+    Args:
+        rows: The rows, with their times in ticks.
+        codes: The codes of their keys, of which each question has its own.
+        points: The questions.
+        spec: The Spec of the answers.
+        horizon: Knows how far the windows reach.
+        of: Per window, the results of the questions.
+    """
+    known = pc.unique(codes)
+    codes = pc.index_in(codes, known).cast(_CODE)
+    by_key = pa.table({"code": codes, "time": rows[TIME]})
+    by_key = by_key.sort_by([("code", "ascending"), ("time", "ascending")])
+    keys = int64_view(by_key["code"].cast(_INT64).combine_chunks())
+    ticks = int64_view(by_key["time"].combine_chunks())
+    found = []
+    for window, results in zip(spec.windows, of, strict=True):
+        never: list[int | None] = [None] * len(points.ends)
+        if has_no_length(window):
+            found.append(pa.array(never, _INT64))
+            continue
+        rest = replace(window, closed="both", offset=0)
+        # An integer that does not fit is another answer, as null is.
+        call = KernelCall(frame(rows), spec.replace(windows=(rest,), overflow="null"))
+        call.groups = codes
+        held = pc.index_in(points.groups, known).to_pylist()
+        asked = _Asked(held, points.ends.to_pylist(), (keys, ticks), window, horizon)
+        own = {name: results[name] for name, _ in horizon.query.spec.aggs}
+        found.append(asked.changes(call, own))
+    return found
+
+
+class _Asked:
+    """Questions over one window, whose rows leave one time after the other."""
+
+    def __init__(
+        self,
+        codes: list[int | None],
+        ends: list[int],
+        rows: tuple[Sequence[int], Sequence[int]],
+        window: WindowSpec,
+        horizon: Horizon,
+    ) -> None:
+        self._codes = codes
+        keys, ticks = rows
+        self._ticks = ticks
+        self._ends: list[int] = []
+        # Where the rows of each question are that have not left.
+        self._left: list[tuple[int, int]] = []
+        for code, tick in zip(codes, ends, strict=True):
+            since, until = horizon.bounds(window, tick)
+            low = len(keys) if code is None else bisect_left(keys, code)
+            high = low if code is None else bisect_right(keys, code, low)
+            low = bisect_left(ticks, since, low, high)
+            # A row of the last time never leaves.
+            high = bisect_right(ticks, min(until, _LARGEST - 1), low, high)
+            self._left.append((low, high))
+            self._ends.append(until)
+
+    def changes(self, call: KernelCall, results: _Results) -> pa.Array:
+        """The times of the first rows with which results change."""
+        first: list[int | None] = [None] * len(self._codes)
+        pending = [at for at, (low, high) in enumerate(self._left) if low < high]
+        count = _FIRST
+        while pending:
+            asked, times = self._leave(pending, count)
+            points = QueryPoints(
+                ends=pa.array([self._ends[at] for at in asked], _INT64),
+                starts=pa.array([time + 1 for time in times], _INT64),
+                groups=pa.array([self._codes[at] for at in asked], _CODE),
+                arrival=None,
+                noun="query",
+            )
+            left = call.compute_window(0, points)
+            changed = _changed(results, left, pa.array(asked, _INT64))
+            # Backwards: so the first one counts.
+            for place in reversed(pc.indices_nonzero(changed).to_pylist()):
+                first[asked[place]] = times[place]
+            pending = [
+                at
+                for at in pending
+                if first[at] is None and self._left[at][0] < self._left[at][1]
+            ]
+            count = min(count * _MORE, max(1, _MOST // max(1, len(pending))))
+        return pa.array(first, _INT64)
+
+    def _leave(self, pending: list[int], count: int) -> tuple[list[int], list[int]]:
+        """Lets the rows of some times leave; gives the questions and these times."""
+        asked, times = [], []
+        for at in pending:
+            low, high = self._left[at]
+            for _ in range(count):
+                if low == high:
+                    break
+                time = self._ticks[low]
+                low = bisect_right(self._ticks, time, low, high)
+                asked.append(at)
+                times.append(time)
+            self._left[at] = low, high
+        return asked, times
+
+
+def _changed(results: _Results, left: _Results, question: pa.Array) -> pa.Array:
+    """Whether a result differs from that of its question."""
+    masks = [
+        _differ(one_column([result.array.take(question), left[name].array]))
+        for name, result in results.items()
+    ]
+    none = pa.repeat(pa.scalar(False), len(question))
+    return reduce(pc.or_, masks, none)
+
+
+def _differ(both: pa.Array) -> pa.Array:
+    """Whether each value of the first half is another than that in the second."""
+    both = storage_of(decode_dictionary(both))
+    one, other = both.slice(0, len(both) // 2), both.slice(len(both) // 2)
+    differ = pc.xor(one.is_valid(), other.is_valid())
+    return pc.or_(differ, pc.fill_null(_differ_in_value(one, other), False))
+
+
+def _differ_in_value(one: pa.Array, other: pa.Array) -> pa.Array:
+    """The same of two columns, where both have a value."""
+    types, kind = pa.types, one.type
+    if types.is_floating(kind):
+        one, other = one.cast(pa.float64()), other.cast(pa.float64())
+        nan = pc.and_(pc.is_nan(one), pc.is_nan(other))
+        return pc.and_(pc.not_equal(one, other), pc.invert(nan))
+    if types.is_list(kind) or types.is_large_list(kind):
+        longer = pc.not_equal(pc.list_value_length(one), pc.list_value_length(other))
+        rows = pc.indices_nonzero(pc.fill_null(pc.invert(longer), False))
+        one, other = one.take(rows), other.take(rows)
+        items = _differ(one_column([one.flatten(), other.flatten()]))
+        parents = rows.take(pc.list_parent_indices(one).filter(items))
+        places = row_numbers(len(longer)).cast(parents.type)
+        return pc.or_(longer, pc.is_in(places, parents))
+    if types.is_struct(kind):
+        pairs = zip(one.flatten(), other.flatten(), strict=True)
+        none = pa.repeat(pa.scalar(False), len(one))
+        return reduce(pc.or_, (_differ(one_column(pair)) for pair in pairs), none)
+    try:
+        return pc.not_equal(one, other)
+    except pa.ArrowNotImplementedError:
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        return pa.array([mine != theirs for mine, theirs in pairs], pa.bool_())
+
+
+def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Arrays as one; those of only nulls may have another type."""
+    tables = [pa.table({"": array}) for array in arrays]
+    column = pa.concat_tables(tables, promote_options="permissive").column(0)
+    return column.combine_chunks()
+
+
+def _places(counts: pa.Array) -> pa.Array:
+    """The place of each count, so many times."""
+    ends = pc.cumulative_sum(counts).cast(_INT64)
+    offsets = pa.concat_arrays([pa.array([0], _INT64), ends])
+    lists = pa.LargeListArray.from_arrays(offsets, pa.nulls(offsets[-1].as_py()))
+    return pc.list_parent_indices(lists)

@@ -1,0 +1,241 @@
+"""`valid_until=True`: when answers change since rows leave, against the meaning.
+
+The rows of a window are asked again by `rolling(at=)`, at each time at which one of
+them leaves it: the answer holds until the first of these at which it is another.
+"""
+
+import datetime as dt
+import math
+import random
+import re
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from keyed_pairs.factors import CATALOGUE
+from seeds import SEED
+
+import slidewise as sw
+
+TYPES: dict[str, Any] = {
+    "t": pa.int64(),
+    "k": pa.string(),
+    "id": pa.int64(),
+    "x": pa.int64(),
+    "y": pa.float64(),
+    "z": pa.float64(),
+    "p": pa.int64(),
+    "b": pa.bool_(),
+    "w": pa.bool_(),
+    "s": pa.string(),
+    "v": pa.binary(),
+    "d": pa.decimal128(20, 2),
+    "u": pa.duration("us"),
+    "ts": pa.timestamp("us"),
+    "f": pa.bool_(),
+}
+# Few values, so that an answer often stays when a row leaves.
+VALUES: dict[str, list[Any]] = {
+    "x": [None, None, 0, 1, 1, 5, -5],
+    "y": [None, 0.0, -0.0, 1.5, 1.5, float("nan"), -1.5],
+    "z": [None, 0.5, 1.0, 1.0, 2.0],
+    "p": [None, 1, 1, -1, 2],
+    "b": [None, True, False],
+    "w": [None, True, False, False],
+    "s": [None, "a", "a", "b"],
+    "v": [None, b"a", b"b"],
+    "d": [None, Decimal("0.00"), Decimal("42949672.96"), Decimal("-0.01")],
+    "u": [None, dt.timedelta(0), dt.timedelta(seconds=1)],
+    "ts": [None, dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 2)],
+    "f": [None, False, False, False, True],
+}
+# Whose answers over equal values may differ in their last bits.
+ROUNDED = {
+    "variance",
+    "variance ddof",
+    "stddev",
+    "stddev where",
+    "skewness",
+    "kurtosis",
+}
+ROUNDED |= {"covariance", "correlation", "geometric_mean"}
+EXTRA = ["id", "x", "y", "z", "p", "b", "w", "s", "v", "d", "u"]
+
+
+def rows(draw: random.Random, count: int) -> list[dict[str, Any]]:
+    """Rows of two keys within some ticks of time, in order of time."""
+    made = [
+        {
+            "t": draw.randrange(14),
+            "k": draw.choice("aab"),
+            "id": number,
+            **{name: draw.choice(values) for name, values in VALUES.items()},
+        }
+        for number in range(count)
+    ]
+    return sorted(made, key=lambda row: row["t"])
+
+
+def table(of: list[dict[str, Any]]) -> pa.Table:
+    """Rows as a table."""
+    return pa.Table.from_pylist(of, pa.schema(list(TYPES.items())))
+
+
+def meant(
+    held: list[dict[str, Any]], key: str, at: int, length: int, spec: dict[str, Any]
+) -> tuple[list[Any], int | None]:
+    """The first time at which the answer over these rows is another.
+
+    And those up to there at which it may differ in its last bits, as floats do.
+    """
+    closed, offset = spec["closed"], spec["offset"]
+
+    def holds(tick: int, at: int) -> bool:
+        end = at - offset
+        after = (
+            tick >= end - length if closed in ("left", "both") else tick > end - length
+        )
+        before = tick <= end if closed in ("right", "both") else tick < end
+        return after and before
+
+    held = [row for row in held if row["k"] == key and holds(row["t"], at)]
+    times = {row["t"] + length + offset for row in held}
+    times = [time + holds(time - length - offset, time) for time in sorted(times)]
+    labels = pa.table({"t": [at, *times], "k": [key] * (1 + len(times))})
+    given = {name: spec[name] for name in ("aggs", "closed", "offset", "min_rows")}
+    found = sw.rolling(table(held), on="t", by="k", windows=length, at=labels, **given)
+    first, *others = found.drop_columns(["t", "k"]).to_pylist()
+    near: list[Any] = []
+    for time, other in zip(times, others, strict=True):
+        if not are_near(first, other):
+            return near, time
+        near.append(time)
+    return near, None
+
+
+def are_near(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether answers differ by rounding alone."""
+    floats = all(isinstance(value, float) for value in (*one.values(), *other.values()))
+    near = {"rel_tol": 2.0**-44, "abs_tol": 2.0**-44}
+    return shown(one) == shown(other) or (
+        floats and all(math.isclose(one[name], other[name], **near) for name in one)
+    )
+
+
+def shown(answer: object) -> str:
+    """Answers as text, in which NaN is NaN and both zeros are one."""
+    return re.sub(r"-0\.0(?!\d)", "0.0", repr(answer))
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_answers_hold_until_rows_that_matter_leave(name: str) -> None:
+    """Each aggregation with `closed`, `offset`, `min_rows`, and an extra row."""
+    draw = random.Random(f"{SEED} {name}")
+    agg = CATALOGUE[name]
+    cases = product(["right", "left", "both", "neither"], [0, 1, 3], [False, True])
+    for closed, min_rows, plus in draw.sample([*cases], 6):
+        spec = {
+            "aggs": {"n": agg},
+            "closed": closed,
+            "offset": draw.choice([0, 0, 2]),
+            "min_rows": min_rows,
+        }
+        held = rows(draw, draw.choice([3, 14]))
+        counted = [sw.rows(3)] if closed == "right" and not spec["offset"] else []
+        windows = sw.KeyedWindows(
+            on="t", by="k", windows=[9, *counted], keep=20, **spec
+        )
+        windows.ingest(table(held))
+        asked = [(draw.choice("abz"), draw.randrange(2, 22)) for _ in range(6)]
+        extra = rows(draw, len(asked))
+        call = {"plus": EXTRA} if plus else {}
+        keys = (
+            table(extra)
+            .drop_columns(["t", "k"])
+            .append_column("k", pa.array([key for key, _ in asked]))
+        )
+        keys = keys.append_column("at", pa.array([at for _, at in asked]))
+        lengths = [9, 4, *counted]
+        found = windows.query_many(keys, "at", lengths, valid_until=True, **call)
+        for length in (9, 4):
+            until = found[f"valid_until_{length}"].to_pylist()
+            for (key, at), row, mine in zip(asked, extra, until, strict=True):
+                own = {**row, "t": at, "k": key, "ts": None, "f": None}
+                all_rows = [*held, own] if plus else held
+                near, wanted = meant(all_rows, key, at, length, spec)
+                right = mine == wanted or (name in ROUNDED and mine in near)
+                assert right, f"{mine}, not {wanted}: {spec} {key} at {at}, {plus}"
+        if counted:
+            assert found["valid_until_3rows"].null_count == len(asked)
+        one = windows.query(asked[0][0], asked[0][1], 9, valid_until=True)
+        if not plus:
+            assert one["valid_until_9"] == found["valid_until_9"][0].as_py()
+
+
+@pytest.mark.parametrize("min_rows", [0, 2])
+@pytest.mark.parametrize("plus", [False, True], ids=["asked", "plus"])
+def test_windows_that_rows_begin_or_close_do_not_expire(
+    plus: bool, min_rows: int
+) -> None:
+    """`landmark` and `until`; a window of time beside them does."""
+    draw = random.Random(SEED)
+    aggs = {"n": sw.count("x", where="w"), "m": sw.median("x")}
+    held = rows(draw, 14)
+    extra = {"plus": {"x": 1, "w": True}} if plus else {}
+    spec = {"aggs": aggs, "min_rows": min_rows}
+    windows = sw.KeyedWindows(on="t", by="k", windows=[sw.landmark("f"), 9], **spec)
+    windows.ingest(table(held))
+    found = windows.query("a", 12, valid_until=True, **extra)
+    assert found["valid_until_landmark_f"] is None
+    own = (
+        [{**dict.fromkeys(TYPES), "t": 12, "k": "a", "x": 1, "w": True}] if plus else []
+    )
+    whole = {**spec, "closed": "right", "offset": 0}
+    assert found["valid_until_9"] == meant([*held, *own], "a", 12, 9, whole)[1]
+    windows = sw.KeyedWindows(on="t", by="k", window=sw.until("f"), **spec)
+    windows.ingest(table(held))
+    found = windows.query("a", 12, valid_until=True, **extra)
+    assert [value for name, value in found.items() if "valid" in name] == [None]
+
+
+def test_a_null_of_min_rows_stays_as_rows_leave() -> None:
+    """Two rows of four are too few, as one is."""
+    windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": sw.sum("x")}, min_rows=4)
+    windows.ingest(pa.table({"t": [1, 2, 3, 4, 5], "x": [1, 2, 3, 4, 5]}))
+    assert windows.query(at=7, valid_until=True)["valid_until_9"] == 10
+    assert windows.query(at=3, valid_until=True)["valid_until_9"] is None
+
+
+def test_an_integer_that_would_not_fit_is_another_answer() -> None:
+    """What `rolling` would refuse then; with "null" it stays null."""
+    rows = pa.table({"t": [1, 2, 3, 4], "x": [-(2**62), 2**62, 2**62, 0]})
+    aggs = {"x": sw.sum("x")}
+    windows = sw.KeyedWindows(on="t", windows=9, aggs=aggs)
+    windows.ingest(rows)
+    assert windows.query(at=4, valid_until=True)["valid_until_9"] == 10
+    windows = sw.KeyedWindows(on="t", windows=9, aggs=aggs, overflow="null")
+    windows.ingest(rows.slice(1))
+    assert windows.query(at=4, valid_until=True)["x_9"] is None
+    assert windows.query(at=4, valid_until=True)["valid_until_9"] == 11
+
+
+@pytest.mark.parametrize(
+    ("agg", "values", "kind"),
+    [
+        (sw.sum("x"), [Decimal("0.01"), Decimal("-0.01"), 5], TYPES["d"]),
+        (sw.first("x"), [-0.0, 0.0, 1.0], pa.float64()),
+        (sw.sum("x"), [0, 0, 2**63], pa.uint64()),
+    ],
+    ids=["decimals", "zeros", "uint64"],
+)
+def test_results_are_compared_not_what_they_are_made_of(
+    agg: sw.Aggregation, values: list[Any], kind: pa.DataType
+) -> None:
+    """Both zeros are one; decimals are sums of parts."""
+    windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": agg})
+    windows.ingest(pa.table({"t": [1, 1, 2], "x": pa.array(values, kind)}))
+    assert windows.query(at=4, valid_until=True)["valid_until_9"] == (
+        10 if agg.kind == "first" else 11
+    )
