@@ -84,13 +84,147 @@ def test_results_do_not_depend_on_who_else_is_there() -> None:
         assert len(windows.collect()) == 1
 
 
-def test_corrections_are_refused() -> None:
-    """A row behind the watermark changes no window at it."""
-    with pytest.raises(sw.SpecError, match="emit='update'"):
-        sw.KeyedWindows(
-            on="t",
-            windows=5,
-            aggs={"n": sw.count()},
+CORRECTED: dict[str, dict[str, object]] = {
+    "folded": {"windows": [60, 7], "aggs": FOLDED},
+    "offset": {"windows": [30], "aggs": {**FOLDED, **WHOLE}, "offset": 3},
+    "ends": {"windows": [50, 3], "aggs": FOLDED, "closed": "neither", "min_rows": 2},
+    "rows": {"windows": [sw.rows(3), 20], "aggs": WHOLE},
+    "order": {"windows": [40], "aggs": WHOLE, "then_by": "x"},
+}
+
+
+@pytest.mark.parametrize("deletes", [None, "ok"], ids=["kept", "deletes"])
+@pytest.mark.parametrize("kind", CORRECTED)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_late_rows_correct_what_is_current(
+    page: int, kind: str, deletes: str | None, seed: int
+) -> None:
+    """The last result of each key is that of all accepted rows, after every batch."""
+    script = Corrected(seed * 1000 + page, CORRECTED[kind], deletes)
+    for _ in range(25):
+        script.step()
+        script.compare()
+    assert script.late
+
+
+class Corrected:
+    """A stream that accepts late rows, its sink, and the rows that it should have."""
+
+    def __init__(self, seed: int, spec: dict[str, object], deletes: str | None) -> None:
+        self.stream = Stream(seed)
+        self.stream.disorder = self.stream.random.choice([20, 60, 150])
+        self.deletes = deletes
+        self.spec = {"on": "t", "by": "key", **spec}
+        self.then_by = self.spec.pop("then_by", None)
+        lengths = [length for length in spec["windows"] if isinstance(length, int)]
+        self.counts = len(lengths) < len(spec["windows"])
+        self.reach = max(lengths) + spec.get("offset", 0)
+        self.windows = sw.KeyedWindows(
+            **self.spec,
             emit="change",
+            late=self.stream.random.choice([0, 10]),
             late_rows="correct",
-        ).ingest(pa.table({"t": [1]}))
+            deletes=deletes,
+            then_by=self.then_by,
+        )
+        self.rows: list[dict[str, object]] = []
+        self.sink: dict[object, dict[str, object]] = {}
+        self.late = 0
+
+    def step(self) -> None:
+        """A batch, the watermark, idle keys, or a restart."""
+        draw, windows = self.stream.random, self.windows
+        watermark = windows.watermark
+        if draw.random() < 0.8:
+            batch = self.stream.batch()
+            windows.ingest(batch)
+            self._accept(batch.to_pylist(), watermark)
+        if draw.random() < 0.5:
+            windows.advance()
+        elif windows.watermark is not None and draw.random() < 0.5:
+            windows.advance(windows.watermark + draw.choice([1, 5, 40]))
+        # Windows of rows(n) lose their rows by it.
+        if windows.watermark is not None and not self.counts and draw.random() < 0.2:
+            windows.evict_idle(windows.watermark - 2 * self.reach)
+        windows.check()
+        if windows.watermark is None and not self.rows:
+            return
+        for row in windows.collect().to_pylist():
+            known = self.sink.get(row["key"])
+            assert known is None or known["t"] <= row["t"], "times do not fall"
+            self.sink[row["key"]] = row
+        if draw.random() < 0.2:
+            saved = windows.to_bytes()
+            self.windows = sw.KeyedWindows.from_bytes(saved, **self.spec)
+
+    def _accept(self, batch: list[dict[str, object]], watermark: int | None) -> None:
+        """Late rows up to the longest window count, deletions in time alone."""
+        bound = -float("inf") if watermark is None else watermark
+        gone = [row for row in batch if self.deletes and row[self.deletes]]
+        for row in batch:
+            if row not in gone and row["t"] > bound - self.reach:
+                self.rows.append(row)
+                self.late += row["t"] <= bound
+        for row in gone:
+            if row["t"] > bound:
+                same = [
+                    r for r in self.rows if (r["t"], r["key"]) == (row["t"], row["key"])
+                ]
+                if self.then_by:
+                    same.sort(key=lambda r: (r["x"] is None, r["x"] or 0))
+                if same:
+                    self.rows.remove(same[0])
+
+    def compare(self) -> None:
+        """The sink with queries, and with the table of all rows."""
+        watermark = self.windows.watermark
+        keys = {row["key"] for row in self.rows}
+        assert keys <= self.sink.keys()
+        if not self.rows:
+            return
+        times = [
+            row["t"] if watermark is None else max(row["t"], watermark)
+            for row in self.sink.values()
+        ]
+        keys = pa.array(list(self.sink), pa.string())
+        labels = pa.table({"key": keys, "t": pa.array(times, pa.int64())})
+        rows = sorted(self.rows, key=lambda row: row["t"])
+        if self.then_by:
+            rows.sort(key=lambda r: (r["t"], r["x"] is None, r["x"] or 0))
+        table = pa.Table.from_pylist(rows, self.stream.batch().schema)
+        meant = sw.rolling(table, **self.spec, at=labels).to_pylist()
+        asked = self.windows.query_many(labels, at="t").to_pylist()
+        for at, (wanted, found) in enumerate(zip(meant, asked, strict=True)):
+            mine = self.sink[wanted["key"]]
+            for name in set(wanted) - {"key", "t"}:
+                for other in (found[name], wanted[name]):
+                    same = mine[name] == other or (
+                        isinstance(other, float) and near(mine[name], other)
+                    )
+                    assert same, f"{name} of {labels.slice(at, 1)}: {mine}, not {other}"
+
+
+def test_a_late_row_corrects_the_result_at_the_watermark() -> None:
+    """One that no window there holds does not; an unknown key is not corrected."""
+    windows = sw.KeyedWindows(
+        on="t",
+        by="k",
+        windows=10,
+        aggs={"n": sw.count()},
+        emit="change",
+        late_rows="correct",
+    )
+    windows.ingest(pa.table({"t": [1, 20, 30], "k": [*"aab"]}))
+    windows.advance(22)
+    windows.collect()
+    windows.ingest(pa.table({"t": [15, 14, 21, 29], "k": [*"acbb"]}))
+    windows.ingest(pa.table({"t": [14, 12], "k": [*"ca"]}))
+    windows.ingest(pa.table({"t": [13], "k": ["b"]}))
+    answers = windows.collect().to_pylist()
+    assert [tuple(row.values()) for row in answers] == [
+        ("a", 22, 2, True),
+        ("c", 22, 1, False),
+        ("b", 30, 3, True),
+        ("c", 22, 2, True),
+    ]
+    assert windows.late_count == 1, "a row at 12 is in no window at 22"

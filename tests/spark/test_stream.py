@@ -87,6 +87,38 @@ def test_late_rows_correct_results(
         assert_same(last_of(ours, by), expected, by)
 
 
+def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
+    """`emit="change"`: a key's last result is that of all rows, at the watermark."""
+    feed = Feed(tmp_path, 100, LATE)
+    for _ in range(2):
+        feed.write(3)
+        answers = rolling(
+            read(spark, tmp_path),
+            **SHORT,
+            late=LATE,
+            emit="change",
+            late_rows="correct",
+        )
+        query = start_keyed(answers, tmp_path, "change")
+        query.awaitTermination()
+    ours = written(spark, tmp_path, "change")
+    assert pc.any(ours["_correction"]).as_py()
+    last: dict[Any, dict[str, Any]] = {}
+    for row in ours.sort_by([("batch", "ascending"), ("t", "ascending")]).to_pylist():
+        last[row["key"]] = row
+    end = feed.watermark(len(feed.batches))
+    keys = pa.array(list(last), SCHEMA.field("key").type)
+    times = pa.array([max(row["t"], end) for row in last.values()])
+    labels = pa.table({"key": keys, "t": times.cast(SCHEMA.field("t").type)})
+    accepted = pa.concat_tables(feed.accepted(dt.timedelta(seconds=50)))
+    assert set(accepted["key"].to_pylist()) == set(last)
+    table = accepted.drop_columns("batch").sort_by("id")
+    expected = sw.rolling(table, **SHORT, at=labels)
+    got = ours.schema.empty_table().from_pylist(list(last.values()), ours.schema)
+    got = got.set_column(got.column_names.index("t"), "t", labels["t"])
+    assert_same(got.select(expected.column_names), expected, ["key"])
+
+
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
     """Trips in the order of their ends, flights in that of their departures."""
     tables = {"final": trips, "arrival": flights}

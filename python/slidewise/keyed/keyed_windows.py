@@ -100,7 +100,8 @@ class KeyedWindows(Snapshots):
             the longest window, and emits the results that they change again, with
             `_correction` true, so that the last results are those of the whole table;
             rows are kept for twice the longest window for that, and rows that are later
-            still are treated as by "flag". "correct" supports neither sessions, nor
+            still are treated as by "flag". With `emit="change"` the last result of a
+            key is emitted again, not those before it. "correct" supports neither sessions, nor
             windows that rows close or begin, nor `empty=True`, nor `rows(n)`
             alone.
         keep: For how long rows are kept behind the watermark at least, as `late`: the

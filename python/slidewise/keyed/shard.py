@@ -77,7 +77,7 @@ class Shard(ShardState):
         query, arranged = self.query, rows
         before = None
         if query.emits_keys and query.corrects:
-            before = updates.latest(self, arranged)
+            before = updates.last_results(self, arranged, watermark)
         arranged, deleted = self._apply_deletes(arranged)
         corrections = None
         if query.emit in ("final", "slide"):

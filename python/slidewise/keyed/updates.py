@@ -4,6 +4,10 @@ Both emit, per batch, the changed keys at their latest rows. "change" also emits
 when the watermark passes a time at which one of its rows leaves a window, or enters one
 that ends before it (`offset=`, `closed="left"`). So a table of the last results is that
 of all windows at the watermark, or later.
+
+An accepted late row (`late_rows="correct"`) is like a new row: with "change" its key is
+emitted at the watermark, or at its latest row if that is later, if a window there holds
+the late row. Earlier results of the key have been replaced by then.
 """
 
 import pyarrow as pa
@@ -14,7 +18,7 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import later_than
 from slidewise.keyed.shard_state import ShardState
 
-__all__ = ["answer", "answer_expired", "due", "latest", "were_given"]
+__all__ = ["answer", "answer_expired", "due", "last_results", "were_given"]
 
 
 def answer(
@@ -28,8 +32,14 @@ def answer(
     names = [*shard.query.spec.by, TIME]
     rows = pa.concat_tables([rows.select(names), deleted.select(names)])
     if shard.query.emit == "change":
-        return _answered(shard, _no_earlier(latest(shard, rows, held=False), watermark))
-    changed = latest(shard, rows)
+        changed = _no_earlier(_latest(shard, rows, held=False), watermark)
+        if shard.query.corrects and not shard.query.rows:
+            newest = shard.query.latest(rows).column(TIME)
+            lag = pc.subtract(changed.column(TIME), newest)
+            held = pc.less(lag, _reach(shard))
+            changed = changed.filter(held).combine_chunks()
+        return _answered(shard, changed)
+    changed = _latest(shard, rows)
     if watermark is not None:
         floor = watermark - shard.query.allowance
         changed = changed.filter(later_than(changed[TIME], floor)).combine_chunks()
@@ -55,7 +65,7 @@ def _no_earlier(keys: pa.Table, time: int | None) -> pa.Table:
     return keys.set_column(keys.column_names.index(TIME), TIME, column)
 
 
-def latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table:
+def _latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table:
     """The keys of rows, each with its latest time in `TIME`.
 
     Args:
@@ -70,6 +80,25 @@ def latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table:
         times = pc.coalesce(times, keys.column(TIME)).combine_chunks()
     keys = keys.set_column(keys.column_names.index(TIME), TIME, times)
     return keys.filter(pc.is_valid(times)).combine_chunks()
+
+
+def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa.Table:
+    """The keys of rows that had a result, with the time of the last one in `TIME`.
+
+    With "change" those alone with a row in a window at that time.
+    """
+    keys = _latest(shard, rows)
+    if shard.query.emit != "change" or watermark is None:
+        return keys
+    near = later_than(keys[TIME], watermark - _reach(shard))
+    return _no_earlier(keys.filter(near).combine_chunks(), watermark)
+
+
+def _reach(shard: ShardState) -> int:
+    """After which time a row is out of all windows of time."""
+    horizon = Horizon(shard.query, shard.kept, None)
+    windows = (window for window in shard.windows if window.kind != "rows")
+    return max(map(horizon.leaving, windows), default=0)
 
 
 def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
@@ -108,8 +137,7 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
     keys = shard.index.keys()
     if shard.flushed is not None:
         # Others have no row in a window.
-        longest = max(map(horizon.leaving, windows), default=0)
-        near = later_than(keys[TIME], shard.flushed - longest)
+        near = later_than(keys[TIME], shard.flushed - _reach(shard))
         keys = _no_earlier(keys.filter(near).combine_chunks(), shard.flushed)
     ticks = keys.column(TIME).combine_chunks()
     first = pa.nulls(len(keys), pa.int64())

@@ -236,15 +236,6 @@ def _check_reaching(query: Query) -> None:
 def _check_retractable(query: Query) -> None:
     """Checks that sending results again can correct them."""
     spec = query.spec
-    if query.emit == "change":
-        raise SpecError(
-            Argument("emit", "change"),
-            " emits windows at the watermark, which a row behind it does not correct: "
-            "use ",
-            Argument("emit", "update"),
-            ", or a larger ",
-            Argument("late"),
-        )
     if query.sessions:
         raise SpecError(
             _CORRECT,
