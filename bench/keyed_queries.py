@@ -84,14 +84,7 @@ def main() -> None:
     parser.add_argument("--json", help="where to write the figures")
     given = parser.parse_args()
     windows = filled(given.keys, given.entries, given.late)
-    pages, start = windows.nbytes, time.thread_time()
-    windows.query(0)
-    loaded = time.thread_time() - start
-    entries = given.keys * given.entries
-    figures: dict[str, object] = {
-        "load: CPU us per row": loaded * 1e6 / entries,
-        "bytes per entry": (windows.nbytes - pages) / entries,
-    }
+    figures: dict[str, object] = {}
     pick = random.Random(1)
 
     def some(count: int) -> pa.Table:
@@ -104,6 +97,14 @@ def main() -> None:
     tables = iter([some(10) for _ in range(2_000)])
     figures["ten keys, their table at hand: us"] = percentiles(
         lambda: windows.query_many(next(tables)), 2_000
+    )
+    batches = iter([some(10).to_batches()[0] for _ in range(2_000)])
+    figures["ten keys, a record batch: us"] = percentiles(
+        lambda: windows.query_many(next(batches)), 2_000
+    )
+    lists = iter([some(10).to_pydict() for _ in range(2_000)])
+    figures["ten keys, lists: us"] = percentiles(
+        lambda: windows.query_many(next(lists)), 2_000
     )
     thousand = some(1000)
     figures["thousand keys: us"] = percentiles(lambda: windows.query_many(thousand), 50)

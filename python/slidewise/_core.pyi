@@ -196,6 +196,7 @@ class Question:
         cls,
         spans: Sequence[tuple[str, int, str, int]],
         names: Sequence[Sequence[str | None]],
+        floats: Sequence[bool],
     ) -> Self: ...
 
 @final
@@ -265,6 +266,9 @@ class KeyedStore:
         at: int,
         leads: bool,
     ) -> bytes | None: ...
+    def ask_lists(
+        self, question: Question, columns: Sequence[list[Any]], at: int
+    ) -> dict[str, list[Any]] | None: ...
     def ask_many(
         self, question: Question, keys: Sequence[object], times: object
     ) -> ArrowArray | None: ...

@@ -1,5 +1,6 @@
 """Tables that `query_many` appends results to."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -103,6 +104,11 @@ def test_columns_of_all_types_stay_as_they_are(name: str) -> None:
         assert found["x_9"].to_pylist() == sums
         assert found.drop_columns("x_9").equals(part)
         assert found.drop_columns("x_9").schema.equals(schema, check_metadata=True)
+        for batch in part.combine_chunks().to_batches():
+            record = windows.query_many(batch)
+            assert isinstance(record, pa.RecordBatch)
+            record.validate(full=True)
+            assert pa.Table.from_batches([record]).equals(found)
 
 
 @pytest.mark.parametrize("asked", ["za", "az", "bza", "zyba", "zy"])
@@ -117,3 +123,68 @@ def test_keys_that_were_never_seen_stand_anywhere(asked, windows):
     assert found.column(2).to_pylist() == [
         {"a": 2, "b": 1}.get(key, 0) for key in asked
     ]
+
+
+MIXED = {"n": sw.count(), "x": sw.sum("x"), "y": sw.max("y"), "low": sw.min("s")}
+
+
+@pytest.mark.parametrize("names", [["n", "x", "y"], ["low", "n"]], ids=["fold", "rows"])
+@pytest.mark.parametrize("by", [["k"], ["k", "j"], []], ids=["one", "two", "none"])
+def test_lists_of_keys_have_lists_of_results(by: list[str], names: list[str]) -> None:
+    """The values of a table of them, as Python has them."""
+    windows = sw.KeyedWindows(
+        on="t", by=by, windows=[5, 20], aggs={name: MIXED[name] for name in names}
+    )
+    rows = {
+        "t": [1, 2, 3, 9],
+        "k": ["a", "b", "a", None],
+        "j": [7, 7, 8, 7],
+        "x": [None, 2, 2**60, 4],
+        "y": [0.5, None, 1.5, -0.0],
+        "s": [*"abcd"],
+    }
+    windows.ingest(pa.table(rows))
+    keys = {
+        "j": [7, 8, 7, None, 9],
+        "k": ["a", "a", None, "b", "z"],
+        "note": [*"vwxyz"],
+    }
+    given = {name: [*values] for name, values in keys.items()}
+    for call in ({}, {"at": 9}, {"at": 4, "windows": 3}, {"valid_until": True}):
+        expected = windows.query_many(pa.table(keys), **call).to_pydict()
+        assert windows.query_many(keys, **call) == expected
+        assert keys == given, "the lists of the caller stay"
+    timed = {**keys, "when": [9, 3, 9, 9, 9], "x": [1, 2, 3, 4, 5]}
+    expected = windows.query_many(pa.table(timed), at="when", plus=["x"]).to_pydict()
+    assert windows.query_many(timed, at="when", plus=["x"]) == expected
+    others = {**keys, "j": [np.int8(7), np.int8(8), np.int8(7), None, np.int8(9)]}
+    assert windows.query_many(others)["n_5"] == windows.query_many(keys)["n_5"]
+    assert windows.query_many({"k": [], "j": []})["n_5"] == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"k": ["a", "b"], "j": [1]}, "a dict of lists of one length"),
+        ({"k": ["a", 1]}, "column 'k' has no Arrow type"),
+        ({"k": [1]}, "is string in the stream, and int64 in keys="),
+        ({"j": [1]}, "keys= has no column 'k'"),
+        ({"k": ["a"], "n_5": [1]}, "has a column 'n_5' already"),
+        ({"k": ["\ud800"]}, "column 'k' has no Arrow type"),
+    ],
+    ids=str,
+)
+def test_wrong_lists_of_keys_are_refused(
+    keys: dict[str, list[object]], message: str
+) -> None:
+    windows = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1], "k": ["a"]}))
+    with pytest.raises(sw.SpecError, match=message):
+        windows.query_many(keys)
+
+
+def test_a_sum_of_lists_of_keys_that_does_not_fit_is_refused() -> None:
+    windows = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"x": sw.sum("x")})
+    windows.ingest(pa.table({"t": [1, 1], "k": [*"aa"], "x": [2**62, 2**62]}))
+    with pytest.raises(sw.ResultOverflowError):
+        windows.query_many({"k": ["b", "a"]})

@@ -12,7 +12,7 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use slidewise_core::keyed::{KeyColumn, distinct};
 
 use crate::arrow::{ArrowArray, Numbers, import};
@@ -92,6 +92,28 @@ impl KeyBytes {
         };
         keys.offsets.push(keys.bytes.len());
         Ok(encoded.then_some(keys))
+    }
+
+    /// The same of lists of Python values, one per column; `None` too if they differ in length.
+    pub(crate) fn of_lists(
+        types: &[DataType],
+        columns: &[Bound<'_, PyList>],
+    ) -> PyResult<Option<Self>> {
+        let mut keys = Self::default();
+        keys.offsets.push(0);
+        let rows = columns.first().map_or(0, PyListMethods::len);
+        if columns.len() != types.len() || columns.iter().any(|column| column.len() != rows) {
+            return Ok(None);
+        }
+        for row in 0..rows {
+            for (kind, column) in types.iter().zip(columns) {
+                if !encode_value(kind, &column.get_item(row)?, &mut keys.bytes)? {
+                    return Ok(None);
+                }
+            }
+            keys.offsets.push(keys.bytes.len());
+        }
+        Ok(Some(keys))
     }
 
     pub(crate) fn view(&self) -> KeyColumn<'_> {

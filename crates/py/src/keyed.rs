@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array, make_a
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
@@ -272,6 +272,28 @@ impl KeyedStore {
             self.store.query_numbers(&points, &question.sorted)
         });
         let numbers = numbers.map(|numbers| question.message(py, &columns, &numbers));
+        numbers.transpose()
+    }
+
+    /// The answers for a few keys at a time, lists of Python values in and out, by name; `None`
+    /// as for `ask`.
+    fn ask_lists<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Question,
+        columns: Vec<Bound<'py, PyList>>,
+        at: i64,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(keys) = KeyBytes::of_lists(&self.key_types, &columns)? else {
+            return Ok(None);
+        };
+        let times = vec![at; keys.view().len()];
+        let numbers = py.detach(|| {
+            let (keys, times, plus) = (keys.view(), &times[..], None);
+            let points = Points { keys, times, plus };
+            self.store.query_numbers(&points, &question.sorted)
+        });
+        let numbers = numbers.map(|numbers| question.lists(py, &numbers));
         numbers.transpose()
     }
 

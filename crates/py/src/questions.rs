@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::Fields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use slidewise_core::keyed::{NumberColumn, NumberColumns, Spans, answers};
 use slidewise_core::rolling::{Output, Span};
 
@@ -22,6 +22,8 @@ pub(crate) struct Question {
     pub(crate) sorted: Spans,
     /// By window and aggregation; `None`: not in the answer.
     pub(crate) names: Vec<Vec<Option<Py<PyString>>>>,
+    /// By aggregation, whether its answers are floats.
+    floats: Vec<bool>,
     /// All names in order, with nothing: a copy of it has room for all answers.
     blank: Py<PyDict>,
     /// Of the answers, once there were some.
@@ -35,6 +37,7 @@ impl Question {
         py: Python<'_>,
         spans: Vec<SpanTuple>,
         names: Vec<Vec<Option<Py<PyString>>>>,
+        floats: Vec<bool>,
     ) -> PyResult<Self> {
         let spans = read_spans(&spans)?;
         let blank = PyDict::new(py);
@@ -46,6 +49,7 @@ impl Question {
             sorted: Spans::new(&spans),
             spans,
             names,
+            floats,
             fields: OnceLock::new(),
         })
     }
@@ -55,6 +59,31 @@ impl Question {
     /// All names in order, with nothing.
     pub(crate) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
+    }
+
+    /// The answers as lists of Python's numbers, by name.
+    pub(crate) fn lists<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: &NumberColumns,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let answers = self.blank(py)?;
+        for (window, names) in self.names.iter().enumerate() {
+            for (agg, name) in names.iter().enumerate() {
+                let Some(name) = name else { continue };
+                let column = numbers.column(window, agg);
+                let is_float = self.floats.get(agg).copied().unwrap_or(false);
+                let values = column.values.iter().enumerate().map(|(row, bits)| {
+                    match (column.valid[row / 64] >> (row % 64) & 1, is_float) {
+                        (0, _) => py.None().into_bound(py),
+                        (_, true) => PyFloat::new(py, f64::from_bits(*bits)).into_any(),
+                        (_, false) => PyInt::new(py, *bits as i64).into_any(),
+                    }
+                });
+                answers.set_item(name.bind(py), PyList::new(py, values)?)?;
+            }
+        }
+        Ok(answers)
     }
 
     /// Some columns, then the answers in the order of the names, as a record batch without its

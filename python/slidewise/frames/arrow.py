@@ -73,5 +73,9 @@ def _as_table(table: pa.Table) -> pa.Table:
 
 
 def _as_batch(table: pa.Table) -> pa.RecordBatch:
-    arrays = [one_array(column) for column in table.columns]
+    # As they are: `one_array` decodes run ends.
+    arrays = [
+        column.chunk(0) if column.num_chunks == 1 else one_array(column)
+        for column in table.columns
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)

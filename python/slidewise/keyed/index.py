@@ -250,7 +250,8 @@ class Index:
             [f"{names[at]}_{window.label}" for at in range(len(calls))]
             for window in windows
         ]
-        question = _core.Question(call.spans, of_windows)
+        floats = [pa.types.is_floating(kind) for kind in kinds]
+        question = _core.Question(call.spans, of_windows, floats)
         alike = [results[name] for name, _ in spec.aggs] * len(windows)
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)

@@ -101,9 +101,9 @@ class KeyedWindows(Snapshots):
             `_correction` true, so that the last results are those of the whole table;
             rows are kept for twice the longest window for that, and rows that are later
             still are treated as by "flag". With `emit="change"` the last result of a
-            key is emitted again, not those before it. "correct" supports neither sessions, nor
-            windows that rows close or begin, nor `empty=True`, nor `rows(n)`
-            alone.
+            key is emitted again, not those before it. "correct" supports neither
+            sessions, nor windows that rows close or begin, nor `empty=True`, nor
+            `rows(n)` alone.
         keep: For how long rows are kept behind the watermark at least, as `late`: the
             horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,

@@ -28,6 +28,9 @@ from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queries"]
 
+# Tables of keys that need no frame.
+_FAST = (pa.Table, pa.RecordBatch, dict)
+
 
 class Queries(Locked):
     """The side of `KeyedWindows` that reads.
@@ -125,7 +128,7 @@ class Queries(Locked):
             None if plus is None else plus_row(query, plus),
         )
         results = self._results(shard, questions, windows, valid_until)
-        return {name: _value(name, result) for name, result in results.items()}
+        return {name: _value(name, result.array[0]) for name, result in results.items()}
 
     def query_many(
         self,
@@ -138,7 +141,8 @@ class Queries(Locked):
         """Appends to a table of keys the results of each, as `query` gives them.
 
         Args:
-            keys: A table that `rolling` takes, with the columns of `by=`.
+            keys: A table that `rolling` takes, with the columns of `by=`; or a dict of
+                lists of Python values, which is the fastest for some ten keys.
             at: The name of a column of times of that table, a time for all of its rows,
                 or "latest". Default "latest".
             windows: As for `query`.
@@ -164,14 +168,16 @@ class Queries(Locked):
             >>> asked = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
             >>> cards.query_many(asked, at="when")["n_10"].to_pylist()
             [1, 1, 0]
+            >>> cards.query_many({"card": ["B", "A"]}, at=9)
+            {'card': ['B', 'A'], 'n_10': [1, 1]}
         """
+        if is_lazy(keys):
 
-        def answered(table: Any) -> Any:
-            return self._query_many(table, at, windows, plus, valid_until)
+            def answered(table: Any) -> Any:
+                return self._query_many(table, at, windows, plus, valid_until)
 
-        return (
-            map_lazily(keys, self._spec, answered) if is_lazy(keys) else answered(keys)
-        )
+            return map_lazily(keys, self._spec, answered)
+        return self._query_many(keys, at, windows, plus, valid_until)
 
     def _query_many(
         self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
@@ -182,12 +188,20 @@ class Queries(Locked):
         is_declared = windows is None and plus is None and not valid_until
         each = isinstance(at, str) and at != LATEST
         tick = self._latest() if _is_latest(at) else None if each else query.tick(at)
-        if reader and is_declared and tick is not None and isinstance(keys, pa.Table):
-            answered = reader.appended(keys, tick)
+        if reader and is_declared and tick is not None and isinstance(keys, _FAST):
+            found: Any = None
+            if not isinstance(keys, dict):
+                found = reader.appended(keys, tick)
+            elif _holds_lists(keys):
+                found = reader.listed(keys, tick)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
-            if answered is not None and tick >= reader.earliest(evicted):
-                return answered
+            if found is not None and tick >= reader.earliest(evicted):
+                return found
+        if isinstance(keys, dict) and _holds_lists(keys):
+            found = self._query_many(_as_table(keys), at, windows, plus, valid_until)
+            columns = zip(found.column_names, found.columns, strict=True)
+            return {name: _values(name, column, keys) for name, column in columns}
         target = frame(keys)
         key_table = keys_of(query, target)
         if tick is None:
@@ -285,18 +299,55 @@ class Queries(Locked):
         )
 
 
-def _value(name: str, result: Result) -> Any:
-    """The only value of a result.
+def _value(name: str, value: pa.Scalar) -> Any:
+    """The value of a result.
 
     Raises:
         SpecError: If it is a time that Python cannot hold.
     """
     try:
-        return result.array[0].as_py()
+        return value.as_py()
     except (OverflowError, ValueError) as error:
         raise SpecError(
-            f"the result {name!r} ({result.array.type}) is out of the range of "
-            "Python's times: ask by query_many(), which gives a column"
+            f"the result {name!r} ({value.type}) is out of the range of "
+            "Python's times: ask by query_many() of a table, which gives a column"
+        ) from error
+
+
+def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[Any]:
+    """A column as a list, which is that of the keys if they have it.
+
+    Raises:
+        SpecError: As for `_value`.
+    """
+    if name in keys:
+        given: list[Any] = keys[name]
+        return given
+    return [_value(name, value) for value in column]
+
+
+def _holds_lists(keys: dict[Any, Any]) -> bool:
+    """Whether this is a dict of lists, by its first column."""
+    return isinstance(next(iter(keys.values()), None), list)
+
+
+def _as_table(keys: dict[str, list[Any]]) -> pa.Table:
+    """Lists of Python values as a table.
+
+    Raises:
+        SpecError: If they differ in length, or one has no Arrow type.
+    """
+    columns = {}
+    for name, values in keys.items():
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise SpecError(f"column {name!r} has no Arrow type: {error}") from error
+    try:
+        return pa.table(columns)
+    except (pa.ArrowException, TypeError) as error:
+        raise SpecError(
+            f"keys= is not a dict of lists of one length: {error}"
         ) from error
 
 

@@ -8,7 +8,7 @@ of its own, with the rows of its key that its windows reach.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -170,21 +170,25 @@ class FoldReader:
             )
         }
 
-    def appended(self, table: pa.Table, tick: int) -> pa.Table | None:
+    def appended(
+        self, table: pa.Table | pa.RecordBatch, tick: int
+    ) -> pa.Table | pa.RecordBatch | None:
         """A table of keys with the results at a time behind its columns.
 
         None where `ask_many` must tell, or say what is wrong with the table. For a few
         keys it is twice as fast.
         """
-        if self._asks is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
+        asks = self._asks
+        if asks is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
             return None
         schema, known = table.schema, self._known
         if known is None or not schema.equals(known[0], check_metadata=True):
-            known = self._known = schema, self._layout(schema, self._asks)
-        layout, batches = known[1], table.to_batches()
-        if layout is None or len(batches) != 1:
+            known = self._known = schema, self._layout(schema, asks)
+        layout, whole = known[1], isinstance(table, pa.RecordBatch)
+        batches = [table] if whole else table.to_batches()
+        if layout is None or len(batches) != 1 or (whole and not layout.leads):
             return None
-        asks, batch = self._asks, batches[0]
+        batch = batches[0]
         found = asks.store.ask_few(
             asks.question,
             [batch.column(at) for at in layout.read],
@@ -195,9 +199,25 @@ class FoldReader:
         if found is None:
             return None
         answers = pa.ipc.read_record_batch(pa.py_buffer(found), layout.schema)
+        if whole:
+            return answers
         if layout.leads:
             return pa.Table.from_batches([answers])
         return append_batch(table, answers)
+
+    def listed(self, keys: Mapping[str, list[Any]], tick: int) -> dict[str, Any] | None:
+        """Lists of keys with lists of the results at a time; None as for `appended`."""
+        asks = self._asks
+        if asks is None or not keys.keys().isdisjoint(asks.names):
+            return None
+        try:
+            columns = [keys[name] for name in self.query.spec.by]
+        except KeyError:
+            return None
+        if len(keys) > 1 and len({len(column) for column in keys.values()}) > 1:
+            return None
+        found = asks.store.ask_lists(asks.question, columns, tick) if columns else None
+        return None if found is None else {**keys, **found}
 
     def _layout(self, schema: pa.Schema, asks: Plain) -> Layout | None:
         """How a table is asked about; None if its types differ from the state's."""
