@@ -40,7 +40,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
-        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams bench-rates soak \
+        bench-native bench-keyed bench-queries bench-memory bench-peers bench-spark bench-streams bench-rates soak \
         soak-spark docs wheels format lock clean
 
 help: ## show this list
@@ -226,6 +226,9 @@ bench-keyed: dev ## measure keyed windows: ingest, answers, changes; ARGS="--onl
 
 bench-queries: dev ## measure queries of keyed windows; ARGS="--keys 100000 --entries 1000", RECORD=prefix
 	$(BIN)/python -m bench.keyed_queries $(ARGS) $(call record,queries)
+
+bench-memory: dev ## measure bytes per entry and key of keyed windows; ARGS="--only late", RECORD=prefix
+	$(BIN)/python -m bench.keyed_memory $(ARGS) $(call record,memory)
 
 bench-spark: dev ## compare batch on Spark with Spark's frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)

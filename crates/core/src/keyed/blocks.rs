@@ -17,7 +17,7 @@ const PAGE: usize = 1024;
 const SPARE: usize = 8;
 /// The sizes of blocks. Small steps at the upper end: a leaf that late entries split is as
 /// full as one that was filled in order.
-const SIZES: [u8; 14] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128];
+const SIZES: [u8; 15] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128];
 /// The most entries of a block.
 pub(super) const MAX_BLOCK: usize = SIZES[SIZES.len() - 1] as usize;
 

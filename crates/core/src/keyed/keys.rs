@@ -129,6 +129,7 @@ impl Keys {
             at: u32::try_from(self.bytes.len()).expect("less than 4 GiB of keys in a shard"),
             len: u32::try_from(key.len()).expect("a key of less than 4 GiB"),
         };
+        grow(&mut self.bytes, key.len());
         self.bytes.extend_from_slice(key);
         let number = match self.free.pop() {
             Some(number) => {
@@ -136,6 +137,7 @@ impl Keys {
                 number
             }
             None => {
+                grow(&mut self.places, 1);
                 self.places.push(place);
                 (self.places.len() - 1) as u32
             }
@@ -189,6 +191,14 @@ impl Keys {
             + self.places.capacity() * size_of::<Place>()
             + self.bytes.capacity()
             + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+/// Makes room for some more, by an eighth where there is none: of what many keys take, half
+/// would be empty if it doubled.
+pub(super) fn grow<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() < more {
+        items.reserve_exact(more.max(items.len() / 8).max(16));
     }
 }
 

@@ -4,7 +4,7 @@ mod scan;
 
 use std::hash::BuildHasher;
 
-use super::keys::{KeyColumn, Keys};
+use super::keys::{KeyColumn, Keys, grow};
 use super::run::{Item, Run};
 use super::tree::{Forest, Root};
 use crate::batch::Batch;
@@ -124,7 +124,9 @@ impl<M: Monoid> Incoming<'_, M> {
     }
 }
 
+/// Packed: with many keys of few entries, heads are a fourth of the memory.
 #[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
 struct Head {
     /// The time of the last entry.
     last: i64,
@@ -188,7 +190,10 @@ impl<M: Monoid> Shard<M> {
                 };
                 match self.heads.get_mut(number as usize) {
                     Some(place) => *place = head,
-                    None => self.heads.push(head),
+                    None => {
+                        grow(&mut self.heads, 1);
+                        self.heads.push(head);
+                    }
                 }
             }
             placed.push(Placed::new(number, times[*row as usize], *row));
