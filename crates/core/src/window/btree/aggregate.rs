@@ -4,7 +4,8 @@
 use std::mem::needs_drop;
 
 use super::slots::few;
-use super::{Agg, Child, Id, Nodes, Spine, Tree};
+use super::spine::edge;
+use super::{Agg, Id, Inner, LEVELS, Node, Nodes, Spine, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::Kind;
@@ -42,21 +43,27 @@ pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
     id: Id,
     kind: Kind,
 ) -> Agg<M::Partial> {
-    match nodes.is_leaf(id) {
-        true => own_leaf(monoid, nodes.values(id)),
-        false => own_inner(monoid, nodes.values(id), nodes.children(id), kind),
+    match is_leaf(id) {
+        true => own_leaf(monoid, nodes.leaf(id)),
+        false => own_inner(monoid, nodes.inner(id), kind),
     }
 }
 
+/// Loops over slots whose number is known when compiled end early instead of taking a slice,
+/// so that they are laid out step by step.
 #[inline(always)]
-pub(super) fn own_leaf<M: Monoid>(monoid: &M, values: &[M::Partial]) -> Agg<M::Partial> {
-    let count = values.len() as u32;
-    let Some((first, values)) = values.split_first() else {
+pub(super) fn own_leaf<M: Monoid, const E: usize>(
+    monoid: &M,
+    leaf: &Node<M::Partial, E>,
+) -> Agg<M::Partial> {
+    let (values, len) = (leaf.values(), leaf.len());
+    let count = len as u32;
+    if len == 0 {
         let partial = monoid.identity();
         return Agg { partial, count };
-    };
-    let mut partial = first.clone();
-    for value in values {
+    }
+    let mut partial = values[0].clone();
+    for value in values.iter().take(len).skip(1) {
         few();
         partial = monoid.combine(&partial, value);
     }
@@ -64,41 +71,42 @@ pub(super) fn own_leaf<M: Monoid>(monoid: &M, values: &[M::Partial]) -> Agg<M::P
 }
 
 #[inline(always)]
-fn own_inner<M: Monoid>(
+fn own_inner<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
-    values: &[M::Partial],
-    children: &[Child<M::Partial>],
+    Inner { node, children }: &Inner<M::Partial, E, K>,
     kind: Kind,
 ) -> Agg<M::Partial> {
-    let mut count = values.len() as u32;
-    let Some((first, values)) = values.split_first() else {
+    let (values, len) = (node.values(), node.len());
+    let mut count = len as u32;
+    if len == 0 {
         // About to make room for its only child.
         return children[0].agg();
-    };
-    let mut partial = match kind {
-        Kind::Left | Kind::Inner => first.clone(),
-        Kind::Up | Kind::Right => {
-            count += children[0].count;
-            monoid.combine(&children[0].partial, first)
-        }
-    };
-    let (youngest, inner) = children[1..]
-        .split_last()
-        .expect("a child behind each entry");
-    for (child, value) in inner.iter().zip(values) {
+    }
+    // The first child comes last: a change at the earlier end then waits for nothing else.
+    let mut partial = values[0].clone();
+    for at in 1..E {
         few();
-        count += child.count;
-        partial = monoid.combine(&partial, &child.partial);
-        partial = monoid.combine(&partial, value);
+        if at == len {
+            break;
+        }
+        count += children[at].count;
+        partial = monoid.combine(&partial, &children[at].partial);
+        partial = monoid.combine(&partial, &values[at]);
     }
     if matches!(kind, Kind::Left | Kind::Up) {
+        let youngest = &children[len];
         count += youngest.count;
         partial = monoid.combine(&partial, &youngest.partial);
     }
+    if matches!(kind, Kind::Right | Kind::Up) {
+        let oldest = &children[0];
+        count += oldest.count;
+        partial = monoid.combine(&oldest.partial, &partial);
+    }
     Agg { partial, count }
 }
 
-/// Repairs the changed nodes of a spine, and what the nodes below them inherit.
+/// Repairs the changed nodes of a spine below the root, and what the nodes below them inherit.
 #[inline(always)]
 fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
@@ -107,25 +115,38 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     side: Kind,
 ) {
     let height = spine.height();
-    let below = spine.stale & ((1 << height) - 1);
-    let mut level = 63 - below.leading_zeros() as usize;
-    let (below, above) = spine.rungs[..height].split_at_mut(level + 1);
-    let mut parent = above.first().map(|rung| &rung.agg);
-    for rung in below.iter_mut().rev() {
+    let stale = spine.stale & ((1 << height) - 1);
+    if stale == 0 {
+        return;
+    }
+    let (ids, edges) = (&spine.ids, &mut spine.edges);
+    let rungs = &mut spine.rungs[..height];
+    let mut level = stale.ilog2() as usize;
+    loop {
         few();
-        if spine.stale >> level & 1 != 0 {
-            rung.note_edge(nodes.times(rung.id), side);
-            rung.own = own(monoid, nodes, rung.id, side);
+        let (below, above) = rungs.split_at_mut(level + 1);
+        let rung = &mut below[level];
+        if stale >> level & 1 != 0 {
+            let id = ids[level % LEVELS];
+            if is_leaf(id) {
+                rung.own = own_leaf(monoid, nodes.leaf(id));
+            } else {
+                let inner = nodes.inner(id);
+                edges[level % LEVELS] = edge(inner.node.times(), side);
+                rung.own = own_inner(monoid, inner, side);
+            }
             if needs_drop::<M::Partial>() {
-                nodes.drop_agg(rung.id);
+                nodes.drop_agg(id);
             }
         }
-        rung.agg = match parent {
-            Some(parent) => inherit(monoid, &rung.own, parent, side),
+        rung.agg = match above.first() {
+            Some(parent) => inherit(monoid, &rung.own, &parent.agg, side),
             None => rung.own.clone(),
         };
-        parent = Some(&rung.agg);
-        level = level.wrapping_sub(1);
+        if level == 0 {
+            return;
+        }
+        level -= 1;
     }
 }
 
@@ -171,10 +192,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         true
     }
 
-    /// Touches the child at a position.
-    pub(super) fn touch_child(&mut self, parent: Id, at: usize) {
+    /// Touches the child at a position, which is a node of that level.
+    #[inline]
+    pub(super) fn touch_child(&mut self, parent: Id, at: usize, level: usize) {
         let id = self.nodes.child(parent, at);
-        if !self.marked(id, self.nodes.level(id)) {
+        if !self.marked(id, level) {
             let agg = self.whole(id);
             self.nodes.set_agg(parent, at, agg);
         }
@@ -197,23 +219,58 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         left || right
     }
 
-    /// Π↑ of a node, from its contents.
-    #[inline]
+    /// Π↑ of a node, from its contents. Laid out once per tree.
+    #[inline(never)]
     pub(in crate::window) fn whole(&self, id: Id) -> Agg<M::Partial> {
         own(&self.monoid, &self.nodes, id, Kind::Up)
     }
 
-    /// A node of the last search's path has changed: repairs upwards as far as Π↑ are
-    /// concerned.
+    /// A node of the last search's path has changed, and there are `grown` entries more below
+    /// it: repairs upwards as far as Π↑ are concerned, which is where the search began, and
+    /// then by the pass down.
     #[inline]
-    pub(in crate::window) fn refresh(&mut self, id: Id) {
-        let (mut id, mut level) = (id, self.nodes.level(id));
-        while !self.marked(id, level) {
-            let agg = self.whole(id);
-            id = self.nodes.parent(id);
-            level += 1;
-            self.nodes.set_agg(id, self.trail.at(level), agg);
+    pub(in crate::window) fn refresh(&mut self, id: Id, grown: i32) {
+        let mut level = self.nodes.level(id);
+        let until = self.trail.start.min(self.left.height());
+        if level >= until {
+            return self.reached(id, level);
         }
+        let mut partial = match is_leaf(id) {
+            true => own_leaf(&self.monoid, self.nodes.leaf(id)).partial,
+            false => self.whole(id).partial,
+        };
+        let mut id = self.nodes.parent(id);
+        loop {
+            level += 1;
+            let inner = self.nodes.inner_mut(id);
+            let child = &mut inner.children[self.trail.at(level)];
+            child.partial = partial;
+            child.count = child.count.wrapping_add_signed(grown);
+            if level >= until {
+                break;
+            }
+            partial = own_inner(&self.monoid, inner, Kind::Up).partial;
+            id = inner.node.parent();
+        }
+        self.reached(id, level);
+    }
+
+    /// A node has changed that is the root or, if there are fingers, on a spine.
+    #[inline(always)]
+    fn reached(&mut self, id: Id, level: usize) {
+        if self.fingers.is_none() {
+            debug_assert_eq!(id, self.root);
+            self.top.partial = match is_leaf(id) {
+                true => self.whole(id).partial,
+                false => own_inner(&self.monoid, self.nodes.inner(id), Kind::Up).partial,
+            };
+            self.top.count = self.len as u32;
+            (self.left.stale, self.right.stale) = (0, 0);
+            return;
+        }
+        let marked = self.marked(id, level);
+        debug_assert!(marked, "searches begin on a spine");
+        self.refresh_spines();
     }
 
     /// The pass down: the root, then the spines towards the fingers.
@@ -225,18 +282,12 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let kind = self.kind(self.root);
             self.top = own(&self.monoid, &self.nodes, self.root, kind);
             let times = self.nodes.times(self.root);
-            self.left.rungs[height].note_edge(times, Kind::Left);
-            self.right.rungs[height].note_edge(times, Kind::Right);
+            self.left.edges[height % LEVELS] = edge(times, Kind::Left);
+            self.right.edges[height % LEVELS] = edge(times, Kind::Right);
         }
-        // The root hands nothing down.
-        let below = (1 << height) - 1;
         if self.fingers.is_some() {
-            if stale.0 & below != 0 {
-                refresh_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
-            }
-            if stale.1 & below != 0 {
-                refresh_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
-            }
+            refresh_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
+            refresh_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
         }
         (self.left.stale, self.right.stale) = (0, 0);
     }
@@ -253,8 +304,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// The left finger has changed, and no node above has.
     #[inline]
     pub(in crate::window) fn repair_left_finger(&mut self) {
-        let values = self.nodes.values(self.left.finger());
-        self.left.rungs[0].own = own_leaf(&self.monoid, values);
+        let finger = self.nodes.leaf(self.left.finger());
+        self.left.rungs[0].own = own_leaf(&self.monoid, finger);
         hand_down(&self.monoid, &mut self.left, Kind::Left);
     }
 
@@ -312,7 +363,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             .map_or(nodes.len(id), |hi| nodes.up_to(id, hi))
             .max(first);
         let values = nodes.values(id);
-        if nodes.is_leaf(id) {
+        if is_leaf(id) {
             for value in &values[first..last] {
                 fold.add(value);
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::aggregate::own;
 use super::spine::Rung;
-use super::{Id, NONE, Tree};
+use super::{Id, NONE, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::checks::{check_same, require};
@@ -83,11 +83,6 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 survey.nodes,
                 self.nodes.capacity()
             ),
-        )?;
-        let [used, spare, all] = self.nodes.blocks();
-        require(
-            used + spare == all,
-            format_args!("{used} blocks of children are used and {spare} spare of {all}"),
         )
     }
 
@@ -106,7 +101,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let times = nodes.times(id);
         let ends = [(&self.left, times.first()), (&self.right, times.last())];
         for (spine, edge) in ends.into_iter().filter(|_| self.fingers.is_some()) {
-            let kept = spine.rungs[level].edge;
+            let kept = spine.edge(level);
             let inner = level > 0 && spine.at(level) == id;
             require(
                 !inner || edge == Some(&kept),
@@ -152,15 +147,16 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     fn rung(&self, id: Id) -> Option<&Rung<M::Partial>> {
         let level = self.nodes.level(id);
         let spines = [&self.left, &self.right].into_iter();
-        let mut rungs = spines.map(|spine| &spine.rungs[level]);
+        let mut spines = spines.filter(|spine| spine.at(level) == id);
         let fingers = self.fingers.is_some() && id != self.root;
-        rungs.find(|rung| fingers && rung.id == id)
+        let spine = spines.next().filter(|_| fingers)?;
+        Some(&spine.rungs[level])
     }
 
     fn check_arity(&self, id: Id) -> Verdict {
         let arity = self.nodes.arity(id);
         let least = match id == self.root {
-            true if self.nodes.is_leaf(id) => 1,
+            true if is_leaf(id) => 1,
             true => 2,
             false => self.min_arity,
         };

@@ -7,7 +7,7 @@
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict, evict(t): O(log n), worst case too; query: 0 combines; |
 //! |        | range: O(log n); insert_many, evict_until: as many single steps       |
-//! | space  | 76 to 122 bytes per entry of a sum of int64: μ = 4; with 2 up to 152, |
+//! | space  | 62 to 122 bytes per entry of a sum of int64: μ = 4; with 2 up to 152, |
 //! |        | with 8 up to 109, with 16 up to 103                                   |
 //! | choose | to measure what fingers and location-sensitive aggregates bring       |
 //!
@@ -24,15 +24,17 @@
 //! 4. Aggregates: each node keeps the one its place asks for, and the number of entries it
 //!    stands for; here Π↑ everywhere.
 //! 5. Threads: parents, spines and fingers are where the tree says.
-//! 6. Memory: every node of the arena is in the tree, free, or waits to be.
+//! 6. Memory: every node of the arenas is in the tree, free, or waits to be.
 //!
 //! # Deviations
-//! Nodes are addressed by index, and Π↑ lies beside its node's index in the parent, which is
-//! folded without a look at its children. With `Ties::Keep` an insert goes behind, and an
-//! evict takes, the first of its time, wherever in the tree that is.
+//! Nodes are addressed by index, leaves in an arena of their own. Π↑ lies beside its node's index
+//! in the parent, which is folded without a look at its children, the first of them last. With
+//! `Ties::Keep` an insert goes behind, and an evict takes, the first of its time, wherever in the
+//! tree that is.
 
 mod aggregate;
 mod check;
+mod node;
 mod nodes;
 mod persist;
 mod rebalance;
@@ -46,7 +48,8 @@ use super::steps::Step;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
-pub(in crate::window) use nodes::{Agg, Child, Id, NONE, Nodes};
+pub(in crate::window) use node::{Agg, Child, Id, Inner, NONE, Node, is_leaf};
+pub(in crate::window) use nodes::Nodes;
 pub use sized::BTree;
 pub(in crate::window) use spine::Spine;
 
@@ -72,28 +75,25 @@ pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     trail: Trail,
 }
 
-/// Which child the last search went on to, by level.
-#[derive(Clone, Copy, Debug)]
-struct Trail([u8; Self::LEVELS]);
+/// As many levels as a tree of fewer than 2³¹ leaves has.
+const LEVELS: usize = 32;
+
+/// Which child the last search went on to, by level, and the level where it began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trail {
+    places: [u8; LEVELS],
+    start: usize,
+}
 
 impl Trail {
-    /// More than a tree of 2³² entries has.
-    const LEVELS: usize = 64;
-
     #[inline(always)]
     fn at(&self, level: usize) -> usize {
-        usize::from(self.0[level % Self::LEVELS])
+        usize::from(self.places[level % LEVELS])
     }
 
     #[inline(always)]
     fn set(&mut self, level: usize, at: usize) {
-        self.0[level % Self::LEVELS] = at as u8;
-    }
-}
-
-impl Default for Trail {
-    fn default() -> Self {
-        Self([0; Self::LEVELS])
+        self.places[level % LEVELS] = at as u8;
     }
 }
 
@@ -155,29 +155,35 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// The site of an insert at `time`: behind all entries up to it.
     fn site_of_insert(&mut self, time: i64) -> Site {
-        let start = match self.fingers {
+        let (start, level) = match self.fingers {
             Some(_) => self.climb_for_insert(time),
-            None => self.root,
+            None => self.top_start(),
         };
-        self.descend_for_insert(start, time)
+        self.trail.start = level;
+        self.descend_for_insert(start, level, time)
     }
 
-    pub(in crate::window) fn descend_for_insert(&mut self, start: Id, time: i64) -> Site {
-        let (mut node, mut level) = (start, self.nodes.level(start));
-        loop {
+    #[inline(always)]
+    fn descend_for_insert(&mut self, start: Id, level: usize, time: i64) -> Site {
+        let (mut node, mut level) = (start, level);
+        let distinct = self.ties == Ties::Combine;
+        while !is_leaf(node) {
             Step::Visit.note();
-            let at = self.nodes.up_to(node, time);
-            if let Some(site) = self.tied(node, at, time) {
-                return site;
-            }
-            if level == 0 {
-                let present = false;
+            let inner = self.nodes.inner(node);
+            let (at, tied) = inner.node.seek(time);
+            if tied && distinct {
+                let (at, present) = (at - 1, true);
                 return Site { node, at, present };
             }
             self.trail.set(level, at);
-            node = self.nodes.child(node, at);
+            node = inner.children[at].id;
             level -= 1;
         }
+        Step::Visit.note();
+        let (at, tied) = self.nodes.leaf(node).seek(time);
+        let present = tied && distinct;
+        let at = at - usize::from(present);
+        Site { node, at, present }
     }
 
     /// The entry before position `at` if it is the one of that time to combine with.
@@ -192,10 +198,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// The first entry of that time.
     fn find(&mut self, time: i64) -> Option<Site> {
-        let (mut node, mut found) = match self.fingers {
+        let ((mut node, mut level), mut found) = match self.fingers {
             Some(_) => self.climb_to_find(time),
-            None => (self.root, None),
+            None => (self.top_start(), None),
         };
+        self.trail.start = level;
         loop {
             Step::Visit.note();
             let at = self.nodes.below(node, time);
@@ -209,45 +216,47 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                     return found;
                 }
             }
-            if self.nodes.is_leaf(node) {
+            if is_leaf(node) {
                 return found;
             }
-            self.trail.set(self.nodes.level(node), at);
+            self.trail.set(level, at);
             node = self.nodes.child(node, at);
+            level -= 1;
         }
     }
 
+    /// The root and its level.
+    #[inline(always)]
+    pub(in crate::window) fn top_start(&self) -> (Id, usize) {
+        (self.root, self.left.height())
+    }
+
     pub(in crate::window) fn insert_partial(&mut self, time: i64, value: M::Partial) {
-        if self.fingers.is_some() && self.finger_has_room(time) {
+        if self.fingers.is_some() && self.right_finger_takes(time) {
             self.extend_right_finger(&value);
-            self.nodes.append(self.right.finger(), time, value);
+            self.nodes.append_to_leaf(self.right.finger(), time, value);
             self.len += 1;
             return;
         }
         let Site { node, at, present } = self.site_of_insert(time);
         if present {
             self.combine_at(node, at, &value);
-            self.refresh(node);
+            self.refresh(node, 0);
         } else {
-            self.nodes.insert(node, at, time, value, None);
+            self.nodes.insert_into_leaf(node, at, time, value);
             self.len += 1;
             let top = self.rebalance_for_insert(node);
-            self.refresh(top);
+            self.refresh(top, 1);
         }
-        self.refresh_spines();
     }
 
     /// Whether an entry can be appended at the right finger and nothing else changes.
-    #[inline]
-    fn finger_has_room(&self, time: i64) -> bool {
+    #[inline(always)]
+    fn right_finger_takes(&self, time: i64) -> bool {
         let finger = self.right.finger();
-        finger != self.root
-            && self.nodes.len(finger) < self.most()
-            && self
-                .nodes
-                .times(finger)
-                .last()
-                .is_some_and(|last| *last < time)
+        let leaf = self.nodes.leaf(finger);
+        let last = leaf.times().last();
+        last.is_some_and(|last| *last < time) && leaf.len() < self.most() && finger != self.root
     }
 
     pub(in crate::window) fn combine_at(&mut self, node: Id, at: usize, value: &M::Partial) {
@@ -257,23 +266,27 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     fn evict_from(&mut self, Site { node, at, .. }: Site) {
         self.len -= 1;
-        if self.nodes.is_leaf(node) {
+        if is_leaf(node) {
             self.nodes.remove(node, at);
             let top = self.rebalance_for_evict(node);
-            self.refresh(top);
+            self.refresh(top, -1);
         } else {
             self.evict_inner(node, at);
         }
-        self.refresh_spines();
         self.give_back();
     }
 
     /// A leaf is all that is left of a large tree: its memory goes back.
+    #[inline(always)]
     pub(in crate::window) fn give_back(&mut self) {
         const KEPT_NODES: usize = 64;
-        if !self.nodes.is_leaf(self.root) || self.nodes.capacity() <= KEPT_NODES {
-            return;
+        if is_leaf(self.root) && self.nodes.capacity() > KEPT_NODES {
+            self.start_anew();
         }
+    }
+
+    #[cold]
+    fn start_anew(&mut self) {
         let (mut times, mut values) = (Vec::new(), Vec::new());
         self.nodes
             .drain(self.root, &mut times, &mut values, &mut Vec::new());
@@ -317,20 +330,25 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 
     fn evict(&mut self) -> Option<i64> {
         let node = self.first_leaf();
-        let time = *self.nodes.times(node).first()?;
-        let spare = node != self.root && self.nodes.arity(node) > self.min_arity;
-        if self.fingers.is_some() && spare {
-            self.nodes.drop_front(node, 1);
-            self.len -= 1;
+        let time = *self.nodes.leaf(node).times().first()?;
+        self.trail = Trail::default();
+        if self.fingers.is_none() {
+            self.trail.start = self.left.height();
+        }
+        let spare = node == self.root || self.nodes.leaf(node).len() >= self.min_arity;
+        self.nodes.pop_front(node);
+        self.len -= 1;
+        if self.fingers.is_some() && spare && node != self.root {
             self.repair_left_finger();
             return Some(time);
         }
-        self.trail = Trail::default();
-        self.evict_from(Site {
-            node,
-            at: 0,
-            present: true,
-        });
+        let top = if spare {
+            node
+        } else {
+            self.rebalance_for_evict(node)
+        };
+        self.refresh(top, -1);
+        self.give_back();
         Some(time)
     }
 
@@ -354,7 +372,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
     }
 
     fn query(&mut self) -> M::Partial {
-        if self.fingers.is_none() || self.left.height() == 0 {
+        if self.fingers.is_none() || is_leaf(self.root) {
             return self.top.partial.clone();
         }
         let [left, right] = [&self.left, &self.right].map(|spine| &spine.rungs[0].agg.partial);

@@ -1,82 +1,21 @@
-//! The nodes of a B-tree by index: head, times and values of a node in one struct of fixed
-//! room, its children in a block of their own. Beside each child lies its Π↑, so that its
-//! parent is folded without a look at what it holds.
+//! The nodes of a B-tree by index, leaves in an arena of their own, without room for children.
 
 use std::array::from_fn;
 use std::mem::{needs_drop, replace};
 
-use super::slots::{few, prefix, shift_down_by, shift_in, transfer, transfer_within};
+use super::node::{Agg, Child, Id, Inner, LEAF, NONE, Node, is_leaf, move_entries};
+use super::slots::{few, prefix, shift_down_by, shift_in, transfer};
 use crate::window::steps::Step;
 
-pub(in crate::window) type Id = u32;
-pub(in crate::window) const NONE: Id = Id::MAX;
-
-/// A node in one piece, but for the children of those that have any.
-#[derive(Clone, Debug)]
-struct Node<P, const E: usize> {
-    parent: Id,
-    /// The block of its children; `NONE` for a leaf.
-    block: Id,
-    len: u8,
-    level: u8,
-    times: [i64; E],
-    values: [P; E],
-}
-
-impl<P: Clone, const E: usize> Node<P, E> {
-    /// Moves the entries behind the `count` from position `at` on into their place.
-    #[inline(always)]
-    fn close(&mut self, at: usize, count: usize) {
-        let len = usize::from(self.len);
-        self.len -= count as u8;
-        let (times, values) = (&mut self.times[at..len], &mut self.values[at..len]);
-        for at in count..times.len() {
-            few();
-            times[at - count] = times[at];
-            transfer_within(values, at, at - count);
-        }
-    }
-}
-
-/// A node's aggregate and the number of entries it stands for.
-#[derive(Clone, Debug)]
-pub(in crate::window) struct Agg<P> {
-    pub partial: P,
-    pub count: u32,
-}
-
-/// A child and its Π↑. That of a child on a spine, which keeps another aggregate, is not
-/// kept up to date.
-#[derive(Clone, Debug)]
-pub(in crate::window) struct Child<P> {
-    pub id: Id,
-    pub count: u32,
-    pub partial: P,
-}
-
-impl<P: Clone> Child<P> {
-    pub fn new(id: Id, Agg { partial, count }: Agg<P>) -> Self {
-        Self { id, count, partial }
-    }
-
-    /// Its Π↑.
-    #[inline(always)]
-    pub fn agg(&self) -> Agg<P> {
-        Agg {
-            partial: self.partial.clone(),
-            count: self.count,
-        }
-    }
-}
-
-/// An arena of nodes of up to `E` entries and `K` = `E` + 1 children each.
+/// Nodes of up to `E` entries and `K` = `E` + 1 children each.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Nodes<P, const E: usize, const K: usize> {
-    nodes: Vec<Node<P, E>>,
-    blocks: Vec<[Child<P>; K]>,
-    spare: Vec<Id>,
-    spare_blocks: Vec<Id>,
-    /// Roots of subtrees cut off, taken apart one node per allocation (bulk FiBA §6).
+    leaves: Vec<Node<P, E>>,
+    inner: Vec<Inner<P, E, K>>,
+    spare_leaves: Vec<Id>,
+    spare_inner: Vec<Id>,
+    /// Inner nodes at the top of subtrees cut off, taken apart one per allocation (bulk
+    /// FiBA §6).
     pending: Vec<Id>,
     blank: P,
 }
@@ -85,40 +24,55 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// `blank` fills slots without a value.
     pub fn new(blank: P) -> Self {
         Self {
-            nodes: Vec::new(),
-            blocks: Vec::new(),
-            spare: Vec::new(),
-            spare_blocks: Vec::new(),
+            leaves: Vec::new(),
+            inner: Vec::new(),
+            spare_leaves: Vec::new(),
+            spare_inner: Vec::new(),
             pending: Vec::new(),
             blank,
         }
     }
 
     #[inline(always)]
-    fn node(&self, id: Id) -> &Node<P, E> {
-        &self.nodes[id as usize]
+    pub fn leaf(&self, id: Id) -> &Node<P, E> {
+        &self.leaves[(id & !LEAF) as usize]
+    }
+
+    #[inline(always)]
+    fn leaf_mut(&mut self, id: Id) -> &mut Node<P, E> {
+        &mut self.leaves[(id & !LEAF) as usize]
+    }
+
+    #[inline(always)]
+    pub fn inner(&self, id: Id) -> &Inner<P, E, K> {
+        &self.inner[id as usize]
+    }
+
+    #[inline(always)]
+    pub fn inner_mut(&mut self, id: Id) -> &mut Inner<P, E, K> {
+        &mut self.inner[id as usize]
+    }
+
+    #[inline(always)]
+    pub fn node(&self, id: Id) -> &Node<P, E> {
+        match is_leaf(id) {
+            true => self.leaf(id),
+            false => &self.inner(id).node,
+        }
     }
 
     #[inline(always)]
     fn node_mut(&mut self, id: Id) -> &mut Node<P, E> {
-        &mut self.nodes[id as usize]
-    }
-
-    /// The slots for children of an inner node.
-    #[inline(always)]
-    fn block(&self, id: Id) -> &[Child<P>; K] {
-        &self.blocks[self.node(id).block as usize]
-    }
-
-    #[inline(always)]
-    fn block_mut(&mut self, id: Id) -> &mut [Child<P>; K] {
-        &mut self.blocks[self.nodes[id as usize].block as usize]
+        match is_leaf(id) {
+            true => self.leaf_mut(id),
+            false => &mut self.inner_mut(id).node,
+        }
     }
 
     /// Entries in the node; one less than its arity.
     #[inline(always)]
     pub fn len(&self, id: Id) -> usize {
-        usize::from(self.node(id).len)
+        self.node(id).len()
     }
 
     #[inline(always)]
@@ -129,12 +83,10 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Distance from the leaves.
     #[inline(always)]
     pub fn level(&self, id: Id) -> usize {
-        usize::from(self.node(id).level)
-    }
-
-    #[inline(always)]
-    pub fn is_leaf(&self, id: Id) -> bool {
-        self.node(id).level == 0
+        match is_leaf(id) {
+            true => 0,
+            false => usize::from(self.inner(id).node.level),
+        }
     }
 
     #[inline(always)]
@@ -149,14 +101,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     #[inline(always)]
     pub fn times(&self, id: Id) -> &[i64] {
-        let node = self.node(id);
-        &node.times[..usize::from(node.len)]
+        self.node(id).times()
     }
 
     #[inline(always)]
     pub fn values(&self, id: Id) -> &[P] {
         let node = self.node(id);
-        &node.values[..usize::from(node.len)]
+        &node.values[..node.len()]
     }
 
     pub fn value_mut(&mut self, id: Id, at: usize) -> &mut P {
@@ -166,15 +117,16 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// The children of an inner node; none for a leaf.
     #[inline(always)]
     pub fn children(&self, id: Id) -> &[Child<P>] {
-        if self.is_leaf(id) {
+        if is_leaf(id) {
             return &[];
         }
-        &self.block(id)[..self.arity(id)]
+        let inner = self.inner(id);
+        &inner.children[..=inner.node.len()]
     }
 
     #[inline(always)]
     pub fn child(&self, id: Id, at: usize) -> Id {
-        self.block(id)[at].id
+        self.inner(id).children[at].id
     }
 
     pub fn last_child(&self, id: Id) -> Id {
@@ -196,7 +148,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Stores the Π↑ of the child at a position.
     #[inline(always)]
     pub fn set_agg(&mut self, parent: Id, at: usize, Agg { partial, count }: Agg<P>) {
-        let child = &mut self.block_mut(parent)[at];
+        let child = &mut self.inner_mut(parent).children[at];
         child.partial = partial;
         child.count = count;
     }
@@ -212,68 +164,66 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// How many entries have a time below `time`.
     #[inline(always)]
     pub fn below(&self, id: Id, time: i64) -> usize {
-        prefix(self.times(id), |present| present < time)
+        prefix::<E>(self.times(id), |present| present < time)
     }
 
     /// How many entries have a time up to `time`.
     #[inline(always)]
     pub fn up_to(&self, id: Id, time: i64) -> usize {
-        prefix(self.times(id), |present| present <= time)
+        prefix::<E>(self.times(id), |present| present <= time)
     }
 
     /// An empty node; an inner one counts as having one child, which is not set yet.
     pub fn allocate(&mut self, level: usize) -> Id {
         Step::Allocate.note();
-        let id = self.reuse().unwrap_or_else(|| self.grow());
-        let block = if level == 0 { NONE } else { self.new_block() };
+        let id = match level {
+            0 => self.new_leaf(),
+            _ => self.new_inner(),
+        };
         let node = self.node_mut(id);
-        (node.parent, node.block) = (NONE, block);
-        (node.len, node.level) = (0, level as u8);
+        (node.parent, node.len, node.level) = (NONE, 0, level as u8);
         id
     }
 
-    fn reuse(&mut self) -> Option<Id> {
-        if let Some(id) = self.spare.pop() {
-            return Some(id);
+    fn new_leaf(&mut self) -> Id {
+        if self.spare_leaves.is_empty()
+            && let Some(id) = self.pending.pop()
+        {
+            self.dismember(id);
+            self.spare_inner.push(id);
         }
-        let id = self.pending.pop()?;
-        self.dismember(id);
-        Some(id)
+        self.spare_leaves.pop().unwrap_or_else(|| {
+            self.leaves.push(Node::new(0, &self.blank));
+            place(self.leaves.len()) | LEAF
+        })
     }
 
-    /// Hands the children of a cut node to `pending` and its block back.
+    fn new_inner(&mut self) -> Id {
+        if let Some(id) = self.spare_inner.pop() {
+            return id;
+        }
+        if let Some(id) = self.pending.pop() {
+            self.dismember(id);
+            return id;
+        }
+        self.inner.push(Inner {
+            node: Node::new(1, &self.blank),
+            children: from_fn(|_| self.child_of(NONE)),
+        });
+        place(self.inner.len())
+    }
+
+    /// Hands the children of a cut node to `pending`, leaves to those that are spare.
     fn dismember(&mut self, id: Id) {
         Step::Free.note();
-        if self.is_leaf(id) {
-            return;
+        let inner = &self.inner[id as usize];
+        let list = match inner.node.level {
+            1 => &mut self.spare_leaves,
+            _ => &mut self.pending,
+        };
+        for child in &inner.children[..=inner.node.len()] {
+            list.push(child.id);
         }
-        let node = &self.nodes[id as usize];
-        let children = &self.blocks[node.block as usize][..=usize::from(node.len)];
-        self.pending.extend(children.iter().map(|child| child.id));
-        self.spare_blocks.push(node.block);
-    }
-
-    fn grow(&mut self) -> Id {
-        let id = Id::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
-        assert!(id != NONE, "fewer than 2^32 nodes");
-        self.nodes.push(Node {
-            parent: NONE,
-            block: NONE,
-            len: 0,
-            level: 0,
-            times: [0; E],
-            values: from_fn(|_| self.blank.clone()),
-        });
-        id
-    }
-
-    fn new_block(&mut self) -> Id {
-        if let Some(block) = self.spare_blocks.pop() {
-            return block;
-        }
-        let block = self.blocks.len() as Id;
-        self.blocks.push(from_fn(|_| self.child_of(NONE)));
-        block
     }
 
     /// A node as a child, without an aggregate as yet.
@@ -286,26 +236,28 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     pub fn release(&mut self, id: Id) {
         Step::Free.note();
         self.vacate(id, 0, self.len(id));
-        if !self.is_leaf(id) {
+        if is_leaf(id) {
+            self.spare_leaves.push(id);
+        } else {
             self.vacate_children(id, 0, self.arity(id));
-            self.spare_blocks.push(self.node(id).block);
+            self.spare_inner.push(id);
         }
-        self.spare.push(id);
     }
 
     /// Frees a whole subtree: later, a node at a time, if `deferred`. Values that own
     /// memory are dropped at once all the same.
     pub fn cut(&mut self, id: Id, deferred: bool) {
         Step::Cut.note();
-        self.pending.push(id);
         if deferred && !needs_drop::<P>() {
+            match is_leaf(id) {
+                true => self.spare_leaves.push(id),
+                false => self.pending.push(id),
+            }
             return;
         }
-        while let Some(id) = self.pending.pop() {
-            for at in 0..self.children(id).len() {
-                let child = self.child(id, at);
-                self.pending.push(child);
-            }
+        let mut cut = vec![id];
+        while let Some(id) = cut.pop() {
+            cut.extend(self.children(id).iter().map(|child| child.id));
             self.release(id);
         }
     }
@@ -322,45 +274,58 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     fn vacate_children(&mut self, id: Id, from: usize, to: usize) {
         if needs_drop::<P>() && from < to {
             let blank = self.child_of(NONE);
-            self.block_mut(id)[from..to].fill(blank);
+            self.inner_mut(id).children[from..to].fill(blank);
         }
+    }
+
+    /// Puts an entry behind the last one of a leaf.
+    #[inline(always)]
+    pub fn append_to_leaf(&mut self, id: Id, time: i64, value: P) {
+        self.leaf_mut(id).append(time, value);
+    }
+
+    #[inline(always)]
+    pub fn insert_into_leaf(&mut self, id: Id, at: usize, time: i64, value: P) {
+        self.leaf_mut(id).insert(at, time, value);
     }
 
     /// Puts an entry at position `at`, and a child right behind it if the node is inner.
     #[inline]
     pub fn insert(&mut self, id: Id, at: usize, time: i64, value: P, child: Option<Child<P>>) {
-        let node = self.node_mut(id);
-        let len = usize::from(node.len);
-        node.len += 1;
-        let (times, values) = (&mut node.times[at..=len], &mut node.values[at..=len]);
-        for at in (1..times.len()).rev() {
-            few();
-            times[at] = times[at - 1];
-            transfer_within(values, at - 1, at);
-        }
-        (times[0], values[0]) = (time, value);
-        if let Some(child) = child {
-            self.set_parent(child.id, id);
-            shift_in(&mut self.block_mut(id)[at + 1..=len + 1], child);
-        }
+        let Some(child) = child else {
+            return self.node_mut(id).insert(at, time, value);
+        };
+        self.set_parent(child.id, id);
+        let inner = self.inner_mut(id);
+        inner.node.insert(at, time, value);
+        shift_in(&mut inner.children[at + 1..=inner.node.len()], child);
     }
 
     /// Gives an inner node without entries its first child.
     pub fn set_first_child(&mut self, id: Id, child: Id) {
-        self.block_mut(id)[0].id = child;
+        self.inner_mut(id).children[0].id = child;
         self.set_parent(child, id);
+    }
+
+    /// Drops the first entry of a leaf.
+    #[inline(always)]
+    pub fn pop_front(&mut self, id: Id) {
+        self.vacate(id, 0, 1);
+        self.leaf_mut(id).shift_down();
     }
 
     /// Takes an entry out, and the child behind it out of an inner node.
     #[inline]
     pub fn remove(&mut self, id: Id, at: usize) -> (i64, P) {
         let entry = self.take(id, at);
-        let node = self.node_mut(id);
-        let len = usize::from(node.len);
-        node.close(at, 1);
-        if node.level > 0 {
+        if is_leaf(id) {
+            self.leaf_mut(id).close(at, 1);
+        } else {
             self.vacate_children(id, at + 1, at + 2);
-            shift_down_by(&mut self.block_mut(id)[at + 1..=len], 1);
+            let inner = self.inner_mut(id);
+            let len = inner.node.len();
+            inner.node.close(at, 1);
+            shift_down_by(&mut inner.children[at + 1..=len], 1);
         }
         entry
     }
@@ -376,11 +341,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Puts an entry behind the last one; an inner node's last child is then missing.
     #[inline]
     pub fn append(&mut self, id: Id, time: i64, value: P) {
-        let node = self.node_mut(id);
-        let at = usize::from(node.len);
-        node.times[at] = time;
-        node.values[at] = value;
-        node.len += 1;
+        self.node_mut(id).append(time, value);
     }
 
     /// Takes the last entry and the child behind it.
@@ -396,7 +357,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.insert(id, 0, time, value, None);
         if let Some(child) = child {
             self.set_parent(child.id, id);
-            shift_in(&mut self.block_mut(id)[..=len + 1], child);
+            shift_in(&mut self.inner_mut(id).children[..=len + 1], child);
         }
     }
 
@@ -417,44 +378,87 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     #[inline]
     pub fn drop_front(&mut self, id: Id, count: usize) {
         self.vacate(id, 0, count);
-        let node = self.node_mut(id);
-        let len = usize::from(node.len);
-        node.close(0, count);
-        if node.level > 0 {
-            self.vacate_children(id, 0, count);
-            shift_down_by(&mut self.block_mut(id)[..=len], count);
+        if is_leaf(id) {
+            self.leaf_mut(id).close(0, count);
+            return;
         }
+        self.vacate_children(id, 0, count);
+        let inner = self.inner_mut(id);
+        let len = inner.node.len();
+        inner.node.close(0, count);
+        shift_down_by(&mut inner.children[..=len], count);
     }
 
-    /// Two nodes.
+    /// Two nodes of one level.
+    #[inline(always)]
     fn pair(&mut self, one: Id, other: Id) -> [&mut Node<P, E>; 2] {
-        let places = [one as usize, other as usize];
-        self.nodes.get_disjoint_mut(places).expect("two nodes")
+        let places = [one, other].map(|id| (id & !LEAF) as usize);
+        if is_leaf(one) {
+            return self.leaves.get_disjoint_mut(places).expect("two nodes");
+        }
+        let pair = self.inner.get_disjoint_mut(places).expect("two nodes");
+        pair.map(|inner| &mut inner.node)
     }
 
-    /// Moves the entries from position `at` on behind those of `to`, with the children
-    /// from position `first` on.
-    pub fn move_tail(&mut self, from: Id, at: usize, first: usize, to: Id, to_first: usize) {
-        let arity = self.arity(from);
+    /// Moves what is behind the entry at position `keep` to an empty node; that entry comes
+    /// out.
+    #[inline(always)]
+    pub fn split(&mut self, from: Id, keep: usize, to: Id) -> (i64, P) {
         let [source, target] = self.pair(from, to);
-        let (len, there) = (usize::from(source.len), usize::from(target.len));
-        move_entries(source, at, target, there, len - at);
-        source.len = at as u8;
-        target.len += (len - at) as u8;
-        if source.level > 0 {
-            self.move_children(from, first, to, to_first, arity - first);
+        let count = source.len() - keep - 1;
+        move_entries(source, keep + 1, target, 0, count);
+        (source.len, target.len) = (keep as u8, count as u8);
+        if !is_leaf(from) {
+            self.move_children(from, keep + 1, to, 0, count + 1);
+        }
+        self.take(from, keep)
+    }
+
+    /// Moves all of `from` behind the entries of `to`; there is one more than children.
+    #[inline(always)]
+    pub fn pour(&mut self, from: Id, to: Id) {
+        let [source, target] = self.pair(from, to);
+        let (count, there) = (source.len(), target.len());
+        move_entries(source, 0, target, there, count);
+        (source.len, target.len) = (0, (there + count) as u8);
+        if !is_leaf(from) {
+            self.move_children(from, 0, to, there, count + 1);
         }
     }
 
     fn move_children(&mut self, from: Id, at: usize, to: Id, there: usize, count: usize) {
-        let places = [from, to].map(|id| self.node(id).block as usize);
-        let [source, target] = self.blocks.get_disjoint_mut(places).expect("two nodes");
-        let source = source[at..at + count].iter_mut();
-        for (source, target) in source.zip(&mut target[there..there + count]) {
+        let places = [from as usize, to as usize];
+        let [source, target] = self.inner.get_disjoint_mut(places).expect("two nodes");
+        let leaves = source.node.level == 1;
+        let source = source.children[at..at + count].iter_mut();
+        for (source, target) in source.zip(&mut target.children[there..there + count]) {
             few();
-            self.nodes[source.id as usize].parent = to;
             transfer(source, target);
         }
+        for at in there..there + count {
+            few();
+            let id = self.inner[to as usize].children[at].id;
+            match leaves {
+                true => self.leaf_mut(id).parent = to,
+                false => self.inner_mut(id).node.parent = to,
+            }
+        }
+    }
+
+    /// [`Nodes::rotate_front`] of one entry.
+    #[inline(always)]
+    pub fn rotate_first(&mut self, from: Id, to: Id, (time, value): (i64, P)) -> (i64, P) {
+        let arity = self.arity(to);
+        self.append(to, time, value);
+        if !is_leaf(from) {
+            self.move_children(from, 0, to, arity, 1);
+            let inner = self.inner_mut(from);
+            let len = inner.node.len();
+            shift_down_by(&mut inner.children[..=len], 1);
+        }
+        let separator = self.take(from, 0);
+        self.node_mut(from).shift_down();
+        separator
     }
 
     /// Moves the first `count` entries of `from` behind those of `to`, with `count`
@@ -472,7 +476,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         let [source, target] = self.pair(from, to);
         move_entries(source, 0, target, arity, count - 1);
         target.len += (count - 1) as u8;
-        if source.level > 0 {
+        if !is_leaf(from) {
             self.move_children(from, 0, to, arity, count);
         }
         let separator = self.take(from, count - 1);
@@ -483,7 +487,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Moves all of `from`, a separator behind it, before the entries of `to`.
     pub fn prepend(&mut self, from: Id, (time, value): (i64, P), to: Id) {
         let [source, target] = self.pair(from, to);
-        let (more, len) = (usize::from(source.len) + 1, usize::from(target.len));
+        let (more, len) = (source.len() + 1, target.len());
         target.times[..len + more].rotate_right(more);
         target.values[..len + more].rotate_right(more);
         move_entries(source, 0, target, 0, more - 1);
@@ -491,8 +495,8 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         target.values[more - 1] = value;
         source.len = 0;
         target.len += more as u8;
-        if source.level > 0 {
-            self.block_mut(to)[..=len + more].rotate_right(more);
+        if !is_leaf(from) {
+            self.inner_mut(to).children[..=len + more].rotate_right(more);
             self.move_children(from, 0, to, 0, more);
         }
     }
@@ -517,14 +521,15 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     /// Fills an empty node.
     pub fn fill(&mut self, id: Id, times: &[i64], values: &mut [P], children: &[Child<P>]) {
-        let node = &mut self.nodes[id as usize];
+        let blank = self.blank.clone();
+        let node = self.node_mut(id);
         node.len = times.len() as u8;
         node.times[..times.len()].copy_from_slice(times);
         for (place, value) in node.values.iter_mut().zip(values) {
-            *place = replace(value, self.blank.clone());
+            *place = replace(value, blank.clone());
         }
-        if node.level > 0 {
-            self.block_mut(id)[..children.len()].clone_from_slice(children);
+        if !is_leaf(id) {
+            self.inner_mut(id).children[..children.len()].clone_from_slice(children);
             for child in children {
                 self.set_parent(child.id, id);
             }
@@ -533,23 +538,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     /// Nodes allocated, in use or not.
     pub fn capacity(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Blocks of children that nodes have, spare ones, and all.
-    pub fn blocks(&self) -> [usize; 3] {
-        let free = self.spare.iter().map(|id| *id as usize);
-        let mut has = vec![true; self.nodes.len()];
-        free.for_each(|id| has[id] = false);
-        let nodes = self.nodes.iter().zip(has);
-        let used = nodes.filter(|(node, has)| *has && node.block != NONE && node.level > 0);
-        [used.count(), self.spare_blocks.len(), self.blocks.len()]
+        self.leaves.len() + self.inner.len()
     }
 
     /// Nodes that are free or wait to be, cut subtrees taken apart.
     pub fn idle(&self) -> usize {
         let mut waiting = self.pending.clone();
-        let mut idle = self.spare.len();
+        let mut idle = self.spare_leaves.len() + self.spare_inner.len();
         while let Some(id) = waiting.pop() {
             idle += 1;
             waiting.extend(self.children(id).iter().map(|child| child.id));
@@ -558,29 +553,15 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     pub fn bytes(&self) -> usize {
-        let ids = self.spare.capacity() + self.spare_blocks.capacity() + self.pending.capacity();
-        self.nodes.capacity() * size_of::<Node<P, E>>()
-            + self.blocks.capacity() * size_of::<[Child<P>; K]>()
-            + ids * size_of::<Id>()
+        let lists = [&self.spare_leaves, &self.spare_inner, &self.pending];
+        self.leaves.capacity() * size_of::<Node<P, E>>()
+            + self.inner.capacity() * size_of::<Inner<P, E, K>>()
+            + lists.map(Vec::capacity).iter().sum::<usize>() * size_of::<Id>()
     }
 }
 
-/// Moves entries from one node to another.
-#[inline]
-fn move_entries<P: Clone, const E: usize>(
-    source: &mut Node<P, E>,
-    at: usize,
-    target: &mut Node<P, E>,
-    there: usize,
-    count: usize,
-) {
-    let times = source.times[at..at + count].iter();
-    let values = source.values[at..at + count].iter_mut();
-    let places = target.times[there..there + count].iter_mut();
-    let places = places.zip(&mut target.values[there..there + count]);
-    for ((time, value), place) in times.zip(values).zip(places) {
-        few();
-        *place.0 = *time;
-        transfer(value, place.1);
-    }
+/// The place of the last node of an arena of so many.
+fn place(count: usize) -> Id {
+    let id = Id::try_from(count - 1).ok().filter(|id| *id < LEAF - 1);
+    id.expect("fewer than 2^31 nodes")
 }

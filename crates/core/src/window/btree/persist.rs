@@ -4,14 +4,11 @@
 //! Preorder; the height is read first and bounds the depth of reading.
 
 use super::aggregate::own;
-use super::spine::Rung;
-use super::{Agg, Child, Id, Nodes, Spine, Tree};
+use super::spine::{Rung, edge};
+use super::{Agg, Child, Id, LEVELS, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use crate::window::shape::Kind;
-
-/// A tree of arity 2 with more levels could not be held in memory.
-const MAX_HEIGHT: u8 = 40;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(super) fn write_tree(&self, out: &mut Writer) {
@@ -45,7 +42,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             (kind, _) => return damaged(format!("a tree of another kind, {kind}")),
         }
         let height = u8::read(input)?;
-        if height > MAX_HEIGHT {
+        if usize::from(height) >= LEVELS {
             return damaged(format!("a tree of height {height}"));
         }
         self.nodes = Nodes::new(self.monoid.identity());
@@ -120,15 +117,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             };
             let count = own.count + inherited;
             let agg = Agg { partial, count };
-            spine.rungs[level] = Rung {
-                id,
-                own,
-                agg,
-                edge: 0,
-            };
+            spine.rungs[level] = Rung { own, agg };
+            spine.set(level, id);
         }
-        for rung in &mut spine.rungs {
-            rung.note_edge(self.nodes.times(rung.id), side);
+        for level in 0..=height {
+            spine.edges[level] = edge(self.nodes.times(spine.at(level)), side);
         }
         spine.stale = 0;
         spine

@@ -1,7 +1,7 @@
 //! Rebalancing after the fact (FiBA §3.2, figs. 7 and 8): split, merge, move, and the
 //! changes of height. Π↑ are repaired on the way up, all else in the pass down.
 
-use super::{Id, Tree};
+use super::{Child, Id, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::steps::Step;
 
@@ -36,20 +36,33 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// 2μ + 1 children become μ + 1 and μ.
+    #[inline(never)]
     fn split(&mut self, node: Id) {
         Step::Split.note();
-        let parent = self.nodes.parent(node);
-        let at = self.nodes.position(node);
-        let keep = self.min_arity;
-        let sibling = self.nodes.allocate(self.nodes.level(node));
-        self.nodes.move_tail(node, keep + 1, keep + 1, sibling, 0);
-        let (time, value) = self.nodes.remove(node, keep);
-        // The aggregate is yet to be found.
-        let child = self.nodes.child_of(sibling);
-        self.nodes.insert(parent, at, time, value, Some(child));
+        let level = self.nodes.level(node);
+        let sibling = self.nodes.allocate(level);
+        let (time, value) = self.nodes.split(node, self.min_arity, sibling);
+        let (parent, at) = self.place(node, level);
+        let on_spine = self.fingers.is_some() && self.right.at(level) == node;
+        let child = match on_spine {
+            true => self.nodes.child_of(sibling),
+            false => Child::new(sibling, self.whole(sibling)),
+        };
         self.hand_right_end(node, sibling);
-        self.touch_child(parent, at);
-        self.touch_child(parent, at + 1);
+        self.nodes.insert(parent, at, time, value, Some(child));
+        self.touch_child(parent, at, level);
+    }
+
+    /// The parent of a node and the position there, which is where the last search went on to
+    /// unless it began below.
+    #[inline(always)]
+    fn place(&self, node: Id, level: usize) -> (Id, usize) {
+        let parent = self.nodes.parent(node);
+        let at = self.trail.at(level + 1);
+        match self.nodes.children(parent).get(at) {
+            Some(child) if child.id == node => (parent, at),
+            _ => (parent, self.nodes.position(node)),
+        }
     }
 
     /// `to` was split off the right of `from`, or takes all of it in: what was at the right
@@ -63,18 +76,19 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Fixes underflows from a node upwards that may be underfull; gives the node where
     /// that topped out, which is still to be refreshed.
+    #[inline(never)]
     pub(super) fn rebalance_for_evict(&mut self, node: Id) -> Id {
         let mut node = node;
         while node != self.root && self.nodes.arity(node) < self.min_arity {
-            let parent = self.nodes.parent(node);
-            let at = self.nodes.position(node);
+            let level = self.nodes.level(node);
+            let (parent, at) = self.place(node, level);
             let sibling_at = self.pick_eviction_sibling(parent, at);
             let sibling = self.nodes.child(parent, sibling_at);
             if self.nodes.arity(sibling) > self.min_arity {
-                self.move_one(parent, at, sibling_at);
+                self.move_one(parent, at, sibling_at, level);
                 return parent;
             }
-            let merged = self.merge(parent, at.min(sibling_at));
+            let merged = self.merge(parent, at.min(sibling_at), level);
             if parent == self.root && self.nodes.len(parent) == 0 {
                 self.height_decrease();
                 return merged;
@@ -99,38 +113,37 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// Merges child `at + 1` into child `at`, with the entry between them.
-    fn merge(&mut self, parent: Id, at: usize) -> Id {
+    fn merge(&mut self, parent: Id, at: usize, level: usize) -> Id {
         Step::Merge.note();
         let node = self.nodes.child(parent, at);
         let sibling = self.nodes.child(parent, at + 1);
         let (time, value) = self.nodes.remove(parent, at);
-        let arity = self.nodes.arity(node);
         self.nodes.append(node, time, value);
-        self.nodes.move_tail(sibling, 0, 0, node, arity);
+        self.nodes.pour(sibling, node);
         self.hand_right_end(sibling, node);
         self.nodes.release(sibling);
-        self.touch_child(parent, at);
+        self.touch_child(parent, at, level);
         node
     }
 
     /// Moves one entry and one child from a sibling that can spare them, through the
     /// entry between the two.
-    fn move_one(&mut self, parent: Id, at: usize, sibling_at: usize) {
+    fn move_one(&mut self, parent: Id, at: usize, sibling_at: usize, level: usize) {
         Step::Borrow.note();
         let node = self.nodes.child(parent, at);
         let sibling = self.nodes.child(parent, sibling_at);
         let between = at.min(sibling_at);
         if sibling_at > at {
             let separator = self.nodes.take(parent, between);
-            let (time, value) = self.nodes.rotate_front(sibling, node, 1, separator);
+            let (time, value) = self.nodes.rotate_first(sibling, node, separator);
             self.nodes.exchange(parent, between, time, value);
         } else {
             let (time, value, child) = self.nodes.pop_back(sibling);
             let (time, value) = self.nodes.exchange(parent, between, time, value);
             self.nodes.push_front(node, time, value, child);
         }
-        self.touch_child(parent, at);
-        self.touch_child(parent, sibling_at);
+        self.touch_child(parent, at, level);
+        self.touch_child(parent, sibling_at, level);
     }
 
     /// Evicts from an inner node: a neighbour out of a leaf takes the place.
@@ -147,7 +160,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.nodes.exchange(node, at, time, value);
         let top = self.rebalance_for_evict(leaf);
         if top == self.root || self.nodes.level(top) >= self.nodes.level(node) {
-            self.refresh(top);
+            self.refresh(top, -1);
             return;
         }
         // Rebalancing stayed below: the node is still there.
@@ -156,12 +169,12 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.touch(id);
             id = self.nodes.parent(id);
         }
-        self.refresh(node);
+        self.refresh(node, -1);
     }
 
     pub(super) fn oldest_leaf(&self, id: Id) -> Id {
         let mut id = id;
-        while !self.nodes.is_leaf(id) {
+        while !is_leaf(id) {
             id = self.nodes.child(id, 0);
             Step::Visit.note();
         }
@@ -170,7 +183,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     fn youngest_leaf(&self, id: Id) -> Id {
         let mut id = id;
-        while !self.nodes.is_leaf(id) {
+        while !is_leaf(id) {
             id = self.nodes.last_child(id);
             Step::Visit.note();
         }

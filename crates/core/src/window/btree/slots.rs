@@ -10,12 +10,12 @@ pub(super) fn few() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The length of the leading run of times for which it holds; searched from the end, where
-/// most streams go on.
+/// The length of the leading run of up to `E` times for which it holds; searched from the
+/// end, where most streams go on.
 #[inline(always)]
-pub(super) fn prefix(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
+pub(super) fn prefix<const E: usize>(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     const SHORT_SCAN: usize = 16;
-    if times.len() > SHORT_SCAN {
+    if E > SHORT_SCAN && times.len() > SHORT_SCAN {
         return times.partition_point(|time| holds(*time));
     }
     let mut at = times.len();

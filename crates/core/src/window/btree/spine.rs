@@ -1,32 +1,27 @@
 //! The two spines, level by level from the finger up to the root.
 
-use super::{Agg, Id, NONE};
+use super::{Agg, Id, LEVELS, NONE};
 use crate::window::shape::Kind;
 use crate::window::steps::Step;
 
-/// A node of a spine.
+/// The aggregates of a node of a spine.
 #[derive(Clone, Debug)]
 pub(super) struct Rung<P> {
-    pub id: Id,
-    /// Its aggregate without what its parent hands down.
+    /// Without what its parent hands down.
     pub own: Agg<P>,
     /// Π↙ or Π↘.
     pub agg: Agg<P>,
-    /// Of a node that is not a leaf, the separator beside the child that is on the spine, too:
-    /// what a climb looks at.
-    pub edge: i64,
 }
 
-impl<P> Rung<P> {
-    /// Notes the separator of a node with these times. (A leaf's goes unasked for.)
-    #[inline(always)]
-    pub fn note_edge(&mut self, times: &[i64], side: Kind) {
-        let edge = match side {
-            Kind::Left => times.first(),
-            _ => times.last(),
-        };
-        self.edge = edge.copied().unwrap_or_default();
-    }
+/// The separator of a node with these times that climbs at that side look at. (A leaf's goes
+/// unasked for.)
+#[inline(always)]
+pub(super) fn edge(times: &[i64], side: Kind) -> i64 {
+    let edge = match side {
+        Kind::Left => times.first(),
+        _ => times.last(),
+    };
+    edge.copied().unwrap_or_default()
 }
 
 /// A spine and what of it is to be repaired by the next pass down. The root, which is on
@@ -34,6 +29,11 @@ impl<P> Rung<P> {
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Spine<P> {
     pub(super) rungs: Vec<Rung<P>>,
+    /// The nodes by level.
+    pub(super) ids: [Id; LEVELS],
+    /// Of a node that is not a leaf, the separator beside the child that is on the spine, too:
+    /// what a climb looks at.
+    pub(super) edges: [i64; LEVELS],
     /// A bit per level whose node has changed: FiBA's hit_left and hit_right.
     pub(super) stale: u64,
     blank: P,
@@ -43,6 +43,8 @@ impl<P: Clone> Spine<P> {
     pub fn new(blank: P) -> Self {
         Self {
             rungs: Vec::new(),
+            ids: [NONE; LEVELS],
+            edges: [0; LEVELS],
             stale: 0,
             blank,
         }
@@ -56,31 +58,36 @@ impl<P: Clone> Spine<P> {
 
     #[inline(always)]
     pub fn finger(&self) -> Id {
-        self.rungs[0].id
+        self.ids[0]
     }
 
     #[inline(always)]
     pub fn at(&self, level: usize) -> Id {
-        self.rungs[level].id
+        self.ids[level % LEVELS]
     }
 
-    /// The lowest node below the root beside which the separator holds; that of the root
-    /// must.
+    /// The lowest node below the root beside which the separator holds, and its level; that of
+    /// the root must.
     #[inline(always)]
-    pub fn climb(&self, holds: impl Fn(i64) -> bool) -> Id {
+    pub fn climb(&self, holds: impl Fn(i64) -> bool) -> (Id, usize) {
         let mut level = 0;
         Step::Visit.note();
-        while level + 2 < self.rungs.len() && !holds(self.rungs[level + 1].edge) {
+        while level + 2 < self.rungs.len() && !holds(self.edge(level + 1)) {
             level += 1;
             Step::Visit.note();
         }
-        self.rungs[level].id
+        (self.at(level), level)
+    }
+
+    #[inline(always)]
+    pub fn edge(&self, level: usize) -> i64 {
+        self.edges[level % LEVELS]
     }
 
     /// The root's separator at this side, unless it is a leaf.
     pub fn root_edge(&self) -> Option<i64> {
         let height = self.height();
-        (height > 0).then(|| self.rungs[height].edge)
+        (height > 0).then(|| self.edge(height))
     }
 
     #[inline(always)]
@@ -90,7 +97,7 @@ impl<P: Clone> Spine<P> {
 
     /// Makes a node that of its level.
     pub fn set(&mut self, level: usize, id: Id) {
-        self.rungs[level].id = id;
+        self.ids[level % LEVELS] = id;
         self.mark(level);
     }
 
@@ -101,10 +108,8 @@ impl<P: Clone> Spine<P> {
             count: 0,
         };
         let rung = Rung {
-            id: NONE,
             own: nothing.clone(),
             agg: nothing,
-            edge: 0,
         };
         // Drops the aggregate that it kept while it was on the spine.
         self.rungs.truncate(level);

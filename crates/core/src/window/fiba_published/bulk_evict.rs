@@ -2,7 +2,7 @@
 
 use crate::monoid::Monoid;
 use crate::window::Ties;
-use crate::window::btree::{Id, NONE, Tree};
+use crate::window::btree::{Id, NONE, Tree, is_leaf};
 use crate::window::steps;
 
 /// One level of the boundary: a node with entries on both sides of it, its right
@@ -30,7 +30,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.evict_all();
             return before;
         }
-        if self.nodes.is_leaf(self.root) {
+        if is_leaf(self.root) {
             let cut = self.nodes.up_to(self.root, time);
             self.nodes.drop_front(self.root, cut);
             self.touch(self.root);
@@ -62,7 +62,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// The boundary ends below a node of the left spine, which has a right sibling.
     fn cut_below_left_spine(&mut self, time: i64) {
-        let top = self.left.climb(|separator| time < separator);
+        let (top, _) = self.left.climb(|separator| time < separator);
         let parent = self.nodes.parent(top);
         let neighbor = self.nodes.child(parent, 1);
         let steps = self.boundary(top, (neighbor, parent, 0), time);
@@ -78,13 +78,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let top = if time < last {
             self.root
         } else {
-            self.right.climb(|separator| separator <= time)
+            self.right.climb(|separator| separator <= time).0
         };
         let steps = self.boundary(top, (NONE, NONE, 0), time);
         let gone = self.pass_up(&steps);
         debug_assert!(!gone, "a node without a neighbour stays");
         self.make_node_root(top);
-        if !self.nodes.is_leaf(top) && self.nodes.len(top) == 0 {
+        if !is_leaf(top) && self.nodes.len(top) == 0 {
             // Make child root.
             self.height_decrease();
         }
@@ -106,7 +106,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 between,
             });
             let found = cut > 0 && self.nodes.times(node)[cut - 1] == time;
-            if self.nodes.is_leaf(node) || (found && self.ties == Ties::Combine) {
+            if is_leaf(node) || (found && self.ties == Ties::Combine) {
                 return steps;
             }
             if cut < self.nodes.len(node) {
@@ -235,7 +235,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     fn thread_left(&mut self, start: Id) {
         let mut id = start;
         self.set_left(id);
-        while !self.nodes.is_leaf(id) {
+        while !is_leaf(id) {
             id = self.nodes.child(id, 0);
             self.set_left(id);
         }

@@ -5,7 +5,7 @@ use std::mem::replace;
 
 use crate::monoid::Monoid;
 use crate::window::Batch;
-use crate::window::btree::{Child, Id, NONE, Site, Tree};
+use crate::window::btree::{Child, Id, NONE, Site, Tree, is_leaf};
 use crate::window::shape::Kind;
 use crate::window::steps::Step;
 
@@ -69,7 +69,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         for (time, entry) in batch.into_entries() {
             let value = entry.partial(&self.monoid);
             if path.is_empty() {
-                let start = self.climb_for_insert(time);
+                let (start, _) = self.climb_for_insert(time);
                 path.push((start, self.right_of(start)));
             }
             self.climb_path(&mut path, time);
@@ -119,7 +119,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             if let Some(site) = self.tied(node, at, time) {
                 return site;
             }
-            if self.nodes.is_leaf(node) {
+            if is_leaf(node) {
                 return Site {
                     node,
                     at,
@@ -202,7 +202,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.nodes
             .drain(target, &mut times, &mut values, &mut children);
         let mut own = times.into_iter().zip(values).peekable();
-        if self.nodes.is_leaf(target) {
+        if is_leaf(target) {
             room.times.reserve(group.len() + own.len());
             room.values.reserve(group.len() + own.len());
             for (time, value) in group.iter_mut().filter_map(|treelet| treelet.entry.take()) {

@@ -14,7 +14,7 @@
 //! |        | operations split, merge and move twice at most, amortised. Values     |
 //! |        | that own memory are dropped at once, which makes evict_until of m     |
 //! |        | such O(m)                                                             |
-//! | space  | 76 to 122 bytes per entry of a sum of int64: μ = 4; with 2 up to 152, |
+//! | space  | 62 to 122 bytes per entry of a sum of int64: μ = 4; with 2 up to 152, |
 //! |        | with 8 up to 109, with 16 up to 103                                   |
 //! | choose | for experiments with the arity and the bulk algorithms; else `fiba`   |
 //!

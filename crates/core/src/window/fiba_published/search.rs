@@ -6,19 +6,16 @@ use crate::window::btree::{Id, Site, Tree};
 use crate::window::steps::Step;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
-    /// The lowest spine node below which an insert at `time` belongs.
-    pub(in crate::window) fn climb_for_insert(&self, time: i64) -> Id {
+    /// The lowest spine node below which an insert at `time` belongs, and its level.
+    #[inline(always)]
+    pub(in crate::window) fn climb_for_insert(&self, time: i64) -> (Id, usize) {
         let finger = self.right.finger();
-        if self
-            .nodes
-            .times(finger)
-            .first()
-            .is_some_and(|first| *first <= time)
-        {
-            return finger;
+        let first = self.nodes.leaf(finger).times().first();
+        if first.is_some_and(|first| *first <= time) {
+            return (finger, 0);
         }
         let (Some(first), Some(last)) = self.separators() else {
-            return self.root;
+            return self.top_start();
         };
         if time < first {
             return self.left.climb(|separator| time < separator);
@@ -26,15 +23,15 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         match self.ties {
             Ties::Combine if time > last => self.right.climb(|separator| time > separator),
             Ties::Keep if time >= last => self.right.climb(|separator| time >= separator),
-            _ => self.root,
+            _ => self.top_start(),
         }
     }
 
-    /// The lowest spine node that holds the first entry of `time` if any does; or, beside
-    /// it, the separator that then is that entry.
-    pub(in crate::window) fn climb_to_find(&self, time: i64) -> (Id, Option<Site>) {
+    /// The lowest spine node that holds the first entry of `time` if any does, and its level;
+    /// or, beside it, the separator that then is that entry.
+    pub(in crate::window) fn climb_to_find(&self, time: i64) -> ((Id, usize), Option<Site>) {
         let (Some(first), Some(last)) = self.separators() else {
-            return (self.root, None);
+            return (self.top_start(), None);
         };
         if time > last {
             return (self.right.climb(|separator| time > separator), None);
@@ -42,9 +39,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let start = match self.ties {
             Ties::Combine if time < first => self.left.climb(|separator| time < separator),
             Ties::Keep if time <= first => self.left.climb(|separator| time <= separator),
-            _ => return (self.root, None),
+            _ => return (self.top_start(), None),
         };
-        let parent = self.nodes.parent(start);
+        let parent = self.nodes.parent(start.0);
         let tied = self.nodes.times(parent)[0] == time;
         let beside = tied.then_some(Site {
             node: parent,
@@ -57,8 +54,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// The lowest spine node that covers lo ≤ time ≤ hi.
     pub(in crate::window) fn climb_for_range(&self, lo: i64, hi: i64) -> Id {
         match self.separators() {
-            (Some(first), _) if hi < first => self.left.climb(|separator| hi < separator),
-            (_, Some(last)) if lo > last => self.right.climb(|separator| lo > separator),
+            (Some(first), _) if hi < first => self.left.climb(|separator| hi < separator).0,
+            (_, Some(last)) if lo > last => self.right.climb(|separator| lo > separator).0,
             _ => self.root,
         }
     }
