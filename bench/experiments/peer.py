@@ -107,7 +107,7 @@ PAIRS: tuple[Pair, ...] = (
     *(
         Pair("ooo_benchmark_driver", f"{theirs}{mu}", f"{ours}:{mu}", operator, d=d)
         for operator in ("sum", "geomean")
-        for d in (0, 1024)
+        for d in (0, 16, 1024)
         for theirs, ours in (("bclassic", "btree"), ("bfinger", "fiba_published"))
         for mu in (2, 4, 8)
     ),
