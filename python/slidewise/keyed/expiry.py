@@ -1,8 +1,8 @@
-"""When answers change since rows leave their windows, if nothing arrives.
+"""The first time at which answers change because rows leave their windows.
 
-A row leaves a window at its time plus the length of the window; answers are computed
-over the rows that are left, one time after the other, and compared. An answer is
-another if its value is: NaN is NaN, both zeros are zero, and null is null.
+A row leaves a window at its time plus the length of the window. Answers are computed
+over the rows that remain after each such time, and compared by value: NaN equals NaN,
+both zeros are equal, and null equals null.
 """
 
 from bisect import bisect_left, bisect_right

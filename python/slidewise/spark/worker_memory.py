@@ -1,8 +1,8 @@
-"""What a Python worker of Spark holds, out of sight of its garbage collector.
+"""Excludes imported modules from garbage collection in Python workers of Spark.
 
-After each task a worker that is used again collects garbage, and looks at all objects
-of PySpark, pandas, pyarrow and slidewise: 36 ms, six times per micro-batch, half of
-the time of workers that only pack and unpack rows.
+PySpark collects garbage after each task of a reused worker. A collection visits all
+objects of PySpark, pandas, pyarrow and slidewise: 36 ms, six times per micro-batch,
+half of the time of workers that only pack and unpack rows.
 """
 
 import gc
@@ -15,9 +15,9 @@ _state = {"frozen": False}
 
 
 def freeze_modules() -> None:
-    """Excludes what is there from garbage collection, once per worker; else nothing.
+    """Excludes the existing objects from garbage collection, once per worker.
 
-    What becomes garbage later is collected as before, except cycles of these objects.
+    Objects that are made later are collected as before. Does nothing on the driver.
     """
     if _state["frozen"] or TaskContext.get() is None:
         return
