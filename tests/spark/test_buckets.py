@@ -7,10 +7,12 @@ import pytest
 from pyspark.sql import functions as sf
 
 from slidewise.spark.buckets import bucket_keys
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 
 
 def test_the_hash_of_a_key_is_its_bucket(spark: Any) -> None:
     keys = bucket_keys(1_000)
+    assert GUARD_BUCKET not in keys
     rows = spark.createDataFrame([(key,) for key in keys], "bucket int")
     hashes = rows.select("bucket", sf.hash("bucket").alias("hash")).collect()
     assert {row.bucket: row.hash for row in hashes} == {
