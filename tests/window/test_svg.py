@@ -127,7 +127,7 @@ def test_without_a_tree_the_picture_says_what_a_query_does(card):
 
 
 def test_values_beside_a_tree_are_not_described_as_folded():
-    assert "values beside it" in texts(window(6, sw.median()))[1]
+    assert "an index their values" in texts(window(6, sw.median()))[1]
 
 
 def test_no_picture_where_the_answer_overflows():
