@@ -162,9 +162,53 @@ def test_lists_of_keys_have_lists_of_results(by: list[str], names: list[str]) ->
     assert windows.query_many({"k": [], "j": []})["n_5"] == []
 
 
+def test_lists_are_carried_along_as_they_are() -> None:
+    """Whatever they hold, and however the results are computed."""
+    aggs = {"n": sw.count(), "x": sw.sum("x")}
+    windows = sw.KeyedWindows(on="t", by="k", windows=5, aggs=aggs)
+    windows.ingest(pa.table({"t": [1], "k": ["a"], "x": [2]}))
+    things, mixed = [object(), object()], [1, "a"]
+    keys = {"things": things, "k": ["a", "b"], "mixed": mixed, "when": [1, 2]}
+    timed = {**keys, "y": [3, 4]}
+    for found in (
+        windows.query_many(keys, at=1),
+        windows.query_many(keys, at=1, windows=5),
+        windows.query_many(keys, at=1, valid_until=True),
+        windows.query_many({**keys, "k": np.array(["a", "b"])}, at=1),
+        windows.query_many(timed, at="when", plus={"x": "y"}),
+        windows.query_many({**timed, "x": timed["y"]}, at="when", plus="x"),
+    ):
+        assert found["things"] is things
+        assert found["mixed"] is mixed
+        assert found["n_5"] == ([2, 1] if "y" in found else [1, 0])
+        assert found["x_5"] == ([5, 4] if "y" in found else [2, None])
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"k": ["a"], "j": (1,)},
+        {"k": ("a",), "j": [1]},
+        {"k": ["a"], "j": np.array([1])},
+        {"j": np.array([1]), "k": ["a"]},
+    ],
+    ids=str,
+)
+def test_columns_beside_lists_may_be_other_sequences(keys: dict[str, object]) -> None:
+    windows = sw.KeyedWindows(on="t", by=["k", "j"], windows=5, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1], "k": ["a"], "j": [1]}))
+    found = windows.query_many(keys)
+    assert found["n_5"] == [1]
+    assert all(found[name] is values for name, values in keys.items())
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
+        ({"k": ["a"], "z": 5}, "column 'z' has no Arrow type"),
+        ({1: ["a"], "k": ["a"]}, "names of columns in keys= are text, not 1"),
+        ({"k": ["a"], 1: ["a"]}, "names of columns in keys= are text, not 1"),
+        ({"k": ["a"], "z": [1, 2]}, "a dict of lists of one length"),
         ({"k": ["a", "b"], "j": [1]}, "a dict of lists of one length"),
         ({"k": ["a", 1]}, "column 'k' has no Arrow type"),
         ({"k": [1]}, "is string in the stream, and int64 in keys="),

@@ -1,6 +1,6 @@
 """`Queries`: what `KeyedWindows` answer at any time, and which keys they have."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -152,7 +152,8 @@ class Queries(Locked):
             valid_until: As for `query`.
 
         Returns:
-            The table, of the same type, its rows in order, with the results.
+            The table, of the same type, its rows in order, with the results. A dict of
+            lists has the lists that were given, not copies.
 
         Raises:
             SpecError: As for `query`.
@@ -199,7 +200,9 @@ class Queries(Locked):
             if found is not None and tick >= reader.earliest(evicted):
                 return found
         if isinstance(keys, dict) and _holds_lists(keys):
-            found = self._query_many(_as_table(keys), at, windows, plus, valid_until)
+            read = {*query.spec.by, *_sources(plus), *([at] if each else ())}
+            table = _as_table(keys, read)
+            found = self._query_many(table, at, windows, plus, valid_until)
             columns = zip(found.column_names, found.columns, strict=True)
             return {name: _values(name, column, keys) for name, column in columns}
         target = frame(keys)
@@ -327,18 +330,33 @@ def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[An
 
 
 def _holds_lists(keys: dict[Any, Any]) -> bool:
-    """Whether this is a dict of lists, by its first column."""
-    return isinstance(next(iter(keys.values()), None), list)
+    """Whether one of these columns is a list: then all should be."""
+    return any(isinstance(values, list) for values in keys.values())
 
 
-def _as_table(keys: dict[str, list[Any]]) -> pa.Table:
-    """Lists of Python values as a table.
+def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:
+    """The columns of `keys=` that extra rows have."""
+    if plus is None or isinstance(plus, str):
+        return () if plus is None else (plus,)
+    return plus.values() if isinstance(plus, Mapping) else plus
+
+
+def _as_table(keys: dict[Any, Any], read: Container[str]) -> pa.Table:
+    """Lists of Python values as a table, in which lists that are not read are null.
+
+    So these may hold any objects.
 
     Raises:
-        SpecError: If they differ in length, or one has no Arrow type.
+        SpecError: If a name is not text, they differ in length, or one that is read has
+            no Arrow type.
     """
     columns = {}
     for name, values in keys.items():
+        if not isinstance(name, str):
+            raise SpecError(f"names of columns in keys= are text, not {name!r}")
+        if isinstance(values, list) and name not in read:
+            columns[name] = pa.nulls(len(values))
+            continue
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:

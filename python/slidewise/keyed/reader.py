@@ -205,11 +205,17 @@ class FoldReader:
             return pa.Table.from_batches([answers])
         return append_batch(table, answers)
 
-    def listed(self, keys: Mapping[str, list[Any]], tick: int) -> dict[str, Any] | None:
-        """Lists of keys with lists of the results at a time; None as for `appended`."""
+    def listed(self, keys: Mapping[Any, Any], tick: int) -> dict[str, Any] | None:
+        """Lists of keys with lists of the results at a time; None as for `appended`.
+
+        The lists that are given are also in the answer.
+        """
         asks = self._asks
         if asks is None or not keys.keys().isdisjoint(asks.names):
             return None
+        for name, values in keys.items():
+            if not isinstance(values, list) or not isinstance(name, str):
+                return None
         try:
             columns = [keys[name] for name in self.query.spec.by]
         except KeyError:
