@@ -176,3 +176,27 @@ def test_deletions_are_late_where_they_were() -> None:
     assert answers["n_10"].to_pylist() == [1, 2, 3, 2, 3, 4, None]
     assert answers["_correction"].to_pylist() == [False] * 4 + [True] * 2 + [False]
     assert answers["_late"].to_pylist() == [False] * 6 + [True]
+
+
+def test_a_result_of_rows_that_time_windows_left_is_corrected() -> None:
+    """`rows(n)` holds rows however old: such a key had a result at the watermark."""
+    windows = sw.KeyedWindows(
+        on="t",
+        by="k",
+        windows=[sw.rows(3), 20],
+        aggs={"n": sw.count()},
+        emit="change",
+        late_rows="correct",
+    )
+    found = []
+    for time, key in [(1, "a"), (100, "b"), (90, "a"), (90, "c")]:
+        windows.ingest(pa.table({"t": [time], "k": [key]}))
+        windows.advance()
+        found += [tuple(row.values()) for row in windows.collect().to_pylist()]
+    assert found == [
+        ("a", 1, 1, 1, False),
+        ("b", 100, 1, 1, False),
+        ("a", 100, 1, 0, False),
+        ("a", 100, 2, 1, True),
+        ("c", 100, 1, 1, False),
+    ]

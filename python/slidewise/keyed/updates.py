@@ -85,13 +85,16 @@ def _latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table
 def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa.Table:
     """The keys of rows that had a result, with the time of the last one in `TIME`.
 
-    With "change" those alone with a row in a window at that time.
+    With "change" those alone with a row in a window at that time: windows of rows
+    always have one.
     """
     keys = _latest(shard, rows)
     if shard.query.emit != "change" or watermark is None:
         return keys
-    near = later_than(keys[TIME], watermark - _reach(shard))
-    return _no_earlier(keys.filter(near).combine_chunks(), watermark)
+    if not shard.query.rows:
+        near = later_than(keys[TIME], watermark - _reach(shard))
+        keys = keys.filter(near).combine_chunks()
+    return _no_earlier(keys, watermark)
 
 
 def _reach(shard: ShardState) -> int:
