@@ -198,7 +198,8 @@ def _differ_in_value(one: pa.Array, other: pa.Array) -> pa.Array:
         one, other = one.cast(pa.float64()), other.cast(pa.float64())
         nan = pc.and_(pc.is_nan(one), pc.is_nan(other))
         return pc.and_(pc.not_equal(one, other), pc.invert(nan))
-    if types.is_list(kind) or types.is_large_list(kind):
+    one, other = _as_lists(one), _as_lists(other)
+    if types.is_list(one.type) or types.is_large_list(one.type):
         longer = pc.not_equal(pc.list_value_length(one), pc.list_value_length(other))
         rows = pc.indices_nonzero(pc.fill_null(pc.invert(longer), False))
         one, other = one.take(rows), other.take(rows)
@@ -215,6 +216,19 @@ def _differ_in_value(one: pa.Array, other: pa.Array) -> pa.Array:
     except pa.ArrowNotImplementedError:
         pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
         return pa.array([mine != theirs for mine, theirs in pairs], pa.bool_())
+
+
+def _as_lists(column: pa.Array) -> pa.Array:
+    """Lists of other layouts, and maps, as lists; other columns as they are."""
+    types, kind = pa.types, column.type
+    if types.is_map(kind):
+        return column.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+    if types.is_fixed_size_list(kind):
+        return column.cast(pa.list_(kind.value_field))
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        # Arrow's cast of a slice is wrong.
+        return pa.array(column.to_pylist(), pa.list_(kind.value_field))
+    return column
 
 
 def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
