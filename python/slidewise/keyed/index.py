@@ -111,7 +111,7 @@ class Index:
             gone: Rows with their numbers that are removed in the same step.
 
         Returns:
-            The number of keys of these rows.
+            The number of keys of these rows, those of `gone` included.
         """
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)

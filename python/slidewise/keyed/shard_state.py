@@ -438,7 +438,7 @@ class ShardState:
             gone: Rows with their numbers that are removed in the same step.
 
         Returns:
-            The number of keys of these rows.
+            The number of keys of these rows, those of `gone` included.
         """
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
