@@ -248,7 +248,7 @@ class KeyedStore:
         plus: Sequence[object] | None,
         results: Sequence[tuple[Sequence[int], int | None]],
         min_rows: int,
-        most: int,
+        most: object,
     ) -> tuple[
         tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]],
         list[ArrowArray],

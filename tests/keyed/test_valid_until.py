@@ -18,6 +18,7 @@ from keyed_pairs.factors import CATALOGUE
 from seeds import SEED
 
 import slidewise as sw
+from slidewise.keyed.expiry import changes_of_folds
 
 TYPES: dict[str, Any] = {
     "t": pa.int64(),
@@ -275,3 +276,60 @@ def test_lists_with_offsets_and_sizes_are_compared_like_lists() -> None:
         pytest.skip(str(error))
     windows.ingest(pa.table({"t": [1, 2], "x": values}))
     assert windows.query(at=4, valid_until=True)["valid_until_9"] == 11
+
+
+@pytest.mark.parametrize("same", [1, 7, 8, 9, 63, 64, 65, 200])
+def test_few_changes_are_looked_at_before_many(
+    same: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folds change with each row, and results with the row behind `same` others."""
+    looked: list[int] = []
+
+    def noted(of: Any, counts: Any, times: pa.Array, left: Any) -> list[pa.Array]:
+        looked.append(len(times))
+        return changes_of_folds(of, counts, times, left)
+
+    monkeypatch.setattr("slidewise.keyed.index.changes_of_folds", noted)
+    aggs = {"x": sw.first("x")}
+    windows = sw.KeyedWindows(on="t", by="k", windows=[1000, 900], aggs=aggs)
+    # Zeros of both signs are equal, and their bits are not.
+    zeros = [(-0.0, 0.0)[at % 2] for at in range(same)]
+    others = [float(at) for at in range(1, 300)]
+    count = same + len(others)
+    rows = {"t": [*range(count)], "k": ["a"] * count, "x": [*zeros, *others]}
+    windows.ingest(pa.table(rows))
+    windows.ingest(pa.table({"t": [count - 1], "k": ["b"], "x": [1.0]}))
+    keys = pa.table({"k": [*"bacc"]})
+    found = windows.query_many(keys, at=count - 1, valid_until=True)
+    for length in (1000, 900):
+        never = [None, None]
+        until = [count - 1 + length, same - 1 + length, *never]
+        assert found[f"valid_until_{length}"].to_pylist() == until
+    # Two windows of "a", and one change of "b" in each.
+    assert max(looked) <= 2 * max(8, 8 * same) + 2
+    assert len(looked) <= 1 + math.ceil(math.log(max(1, same / 8), 8)) + (same >= 8)
+
+
+def test_changes_are_of_the_rows_of_their_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch between two looks at changes counts for both."""
+    windows = sw.KeyedWindows(on="t", by="k", windows=1000, aggs={"x": sw.first("x")})
+    zeros = [(-0.0, 0.0)[at % 2] for at in range(50)]
+    ticks = [*range(10, 60)]
+    windows.ingest(pa.table({"t": ticks, "k": ["a"] * 50, "x": zeros}))
+    done: list[int] = []
+
+    def late(of: Any, counts: Any, times: pa.Array, left: Any) -> list[pa.Array]:
+        if not done:
+            windows.ingest(pa.table({"t": [5, 5], "k": [*"ab"], "x": [7.0, 8.0]}))
+        done.append(len(times))
+        return changes_of_folds(of, counts, times, left)
+
+    windows.ingest(pa.table({"t": [60], "k": ["a"], "x": [1.0]}))
+    monkeypatch.setattr("slidewise.keyed.index.changes_of_folds", late)
+    keys = pa.table({"k": [*"ab"]})
+    found = windows.query_many(keys, at=60, valid_until=True)
+    assert len(done) == 2
+    assert found["x_1000"].to_pylist() == [7.0, 8.0]
+    assert found["valid_until_1000"].to_pylist() == [1005, 1005]

@@ -160,8 +160,8 @@ impl KeyedStore {
     }
 
     /// The answers of `query`, and how the windows of the same rows change when rows leave them,
-    /// time by time: the first changes, `most` at most. For each window and question how many
-    /// there are; then, one behind the other, the last times that have left and the answers of
+    /// time by time: the first changes, `most` of each question at most. For each window and
+    /// question how many there are; then, one behind the other, the last times that have left and the answers of
     /// what is left. `results` have the places of their answers, and that of the number of their
     /// values: those of less than `min_rows` are null, and those that stay are no changes.
     #[allow(clippy::too_many_arguments)] // as above
@@ -174,7 +174,7 @@ impl KeyedStore {
         plus: Option<Vec<Bound<'_, PyAny>>>,
         results: Vec<(Vec<usize>, Option<usize>)>,
         min_rows: i64,
-        most: usize,
+        most: &Bound<'_, PyAny>,
     ) -> PyResult<(Exported, Vec<ArrowArray>, ArrowArray, Exported)> {
         let questions = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
@@ -184,15 +184,17 @@ impl KeyedStore {
         if places.into_iter().any(|place| *place >= self.aggs) {
             return Err(PyValueError::new_err("results without an answer"));
         }
+        let most = Numbers::import_keys(most, "most")?;
+        check_length(&most, &questions.times)?;
         let results = Results {
             reads: results,
             min_rows,
+            most: most.values().to_vec(),
         };
         let (outputs, changes) = py.detach(|| {
             let views = questions.views();
             let points = questions.points(views.as_deref());
-            self.store
-                .query_with_changes(&points, &spans, (&results, most))
+            self.store.query_with_changes(&points, &spans, &results)
         });
         let times = |times: Vec<i64>| ArrowArray::new(Int64Array::from(times).into());
         Ok((

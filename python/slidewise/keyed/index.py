@@ -8,6 +8,7 @@ window, for sessions and `rows(n)`, deletions, corrections, and an order by `the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +36,8 @@ _AS_THEY_ARE = {
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
     *("product", "sum_of_squares", "min_count", "max_count"),
 }
+# Changes of a question that are looked at, and how many times as many in a next step.
+_FIRST, _MORE = 8, 8
 # Sets of windows whose calls are kept.
 _MOST_CALLS = 64
 
@@ -296,24 +299,36 @@ class Index:
         call = self.call(windows).naming(name_row)
         # The Spec's own results come before that of `spec_of_points`.
         own = [name for name, _ in self.query.spec.aggs]
-        reads, exact = call.reads[: len(own)], self._is_exact(call)
-        (answers, beyond), counts, times, (left, _) = self.store.query_with_changes(
-            self.keys_of(keys),
-            ticks,
-            call.spans,
-            extra,
-            reads,
-            self.query.spec.min_rows,
-            1 if exact else LATEST,
-        )
+        exact = self._is_exact(call)
         points = QueryPoints(ticks, None, None, None, "query")
-        results = call.decode(answers, beyond, points)
-        # An integer that does not fit is another answer, as null is.
-        found = None if exact else call.allowing_overflow().decode(left, [], points)[0]
-        of = [{name: each[name] for name in own} for each in results]
-        return results, changes_of_folds(
-            of, list(map(pa.array, counts)), pa.array(times), found
-        )
+        most = pa.repeat(pa.scalar(1 if exact else _FIRST, pa.int64()), len(ticks))
+        while True:
+            (answers, beyond), ends, times, (left, _) = self.store.query_with_changes(
+                self.keys_of(keys),
+                ticks,
+                call.spans,
+                extra,
+                call.reads[: len(own)],
+                self.query.spec.min_rows,
+                most,
+            )
+            counts = list(map(pa.array, ends))
+            results = call.decode(answers, beyond, points)
+            # An integer that does not fit is another answer, as null is.
+            others = None
+            if not exact:
+                others = call.allowing_overflow().decode(left, [], points)[0]
+            of = [{name: each[name] for name in own} for each in results]
+            first = changes_of_folds(of, counts, pa.array(times), others)
+            # Folds changed so often, and no result did: all is asked again, since the
+            # answers and the changes are of the same rows.
+            none = pa.repeat(pa.scalar(False), len(ticks))
+            pairs = zip(first, counts, strict=True)
+            more = (pc.and_(t.is_null(), pc.equal(n, most)) for t, n in pairs)
+            pending = reduce(pc.or_, more, none)
+            if not pc.any(pending).as_py():
+                return results, first
+            most = pc.if_else(pending, pc.multiply(most, _MORE), most)
 
     def _is_exact(self, call: KernelCall) -> bool:
         """Whether results differ if, and only if, the answers of the kernel do."""

@@ -45,13 +45,15 @@ impl Spans {
     }
 }
 
-/// How results read the answers of a fold.
+/// How results read the answers of a fold, and how many of their changes are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// Of each result the places of its answers, and that of the number of its values.
     pub reads: Vec<(Vec<usize>, Option<usize>)>,
     /// Results of fewer values are null.
     pub min_rows: i64,
+    /// By query point, the number of changes at most.
+    pub most: Vec<i64>,
 }
 
 impl Results {
@@ -163,15 +165,15 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         self.first += rows;
     }
 
-    /// The changes of a window by entries that leave it, one time after the other, at most so
-    /// many: for each the last time that has left, and the fold of what is left. It is one if a
-    /// result differs from that of the change before.
+    /// The changes of the window of a query point by entries that leave it, one time after the
+    /// other, at most so many: for each the last time that has left, and the fold of what is
+    /// left. It is one if a result differs from that of the change before.
     pub fn changes(
         &mut self,
         shard: &Shard<A>,
-        point: &Point<'_, A>,
+        (row, point): (usize, &Point<'_, A>),
         span: &Span,
-        (results, most): (&Results, usize),
+        results: &Results,
         mut visit: impl FnMut(i64, A::Partial),
     ) {
         let (lo, hi) = bounds(span, point.at);
@@ -179,7 +181,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         let mut before: Option<Vec<Answer<i64>>> = None;
         let mut found = 0;
         let mut from = lo;
-        while found < most {
+        while found < results.most[row] {
             let mut fold = None;
             if from <= hi {
                 shard.fold(self.monoid, point.number, (from, hi), &mut fold);

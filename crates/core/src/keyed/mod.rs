@@ -72,13 +72,13 @@ pub trait Store: Send + Sync {
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
     /// The answers of [`query`](Store::query), and how the windows of the same entries change
-    /// when entries leave them: for each span and query point the first changes, at most so
-    /// many. Cost: that of a query for each time up to there.
+    /// when entries leave them: for each span and query point the first changes, as many as
+    /// [`Results::most`] at most. Cost: that of a query for each time up to there.
     fn query_with_changes(
         &self,
         points: &Points<'_>,
         spans: &[Span],
-        of: (&Results, usize),
+        results: &Results,
     ) -> (Answers, Expiry);
     /// The time of the last entry of each key.
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>>;

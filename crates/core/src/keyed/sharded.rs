@@ -446,7 +446,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         &self,
         points: &Points<'_>,
         spans: &[Span],
-        of: (&Results, usize),
+        results: &Results,
     ) -> (Answers, Expiry) {
         // Both are of one prefix of the batches.
         let _all = read(&self.batch);
@@ -464,7 +464,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                     plus: plus.as_ref(),
                 };
                 let before = times.len();
-                answering.changes(shard, &point, span, of, |time, fold| {
+                answering.changes(shard, (row, &point), span, results, |time, fold| {
                     times.push(time);
                     folds.push(fold);
                 });

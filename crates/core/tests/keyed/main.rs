@@ -385,28 +385,31 @@ fn the_first_entry_that_changes_an_answer_is_known() {
     let of_points = Keys::of(&[0, 0, 1, 2]);
     let times = [30, 15, 30, 30];
     let spans = [span(100, Closed::Right, 0), span(10, Closed::Right, 0)];
-    let max = Results {
+    let of_max = |most: &[i64]| Results {
         reads: vec![(vec![0], None)],
         min_rows: 0,
+        most: most.to_vec(),
     };
+    let max = of_max(&[1; 4]);
     let points = of_points.at(&times, None);
-    let (answers, changes) = held.query_with_changes(&points, &spans, (&max, 1));
+    let (answers, changes) = held.query_with_changes(&points, &spans, &max);
     assert_eq!(
         format!("{answers:?}"),
         format!("{:?}", held.query(&points, &spans))
     );
     assert_eq!(changes.counts, [[1, 1, 0, 0], [1, 1, 0, 0]]);
     assert_eq!(changes.times, [20, 10, 30, 10]);
-    let (_, changes) = held.query_with_changes(&points, &spans, (&max, usize::MAX));
-    assert_eq!(changes.counts, [[2, 1, 0, 0], [1, 1, 0, 0]]);
-    assert_eq!(changes.times, [20, 30, 10, 30, 10]);
+    let all = of_max(&[i64::MAX, 0, 1, 1]);
+    let (_, changes) = held.query_with_changes(&points, &spans, &all);
+    assert_eq!(changes.counts, [[2, 0, 0, 0], [1, 0, 0, 0]]);
+    assert_eq!(changes.times, [20, 30, 30]);
     let left = format!("{:?}", changes.answers[0][0]);
     assert!(left.contains("[7, "), "{left}");
     let (values, validity) = ([9, 5, 1, 1], None);
     let values = Values::I64(&values);
     let plus = [Column { values, validity }];
     let points = of_points.at(&times, Some(&plus));
-    let (_, changes) = held.query_with_changes(&points, &spans, (&max, 1));
+    let (_, changes) = held.query_with_changes(&points, &spans, &max);
     assert_eq!(changes.counts, [[1; 4]; 2]);
     assert_eq!(changes.times, [30, 15, 30, 30, 30, 15, 30, 30]);
 }
@@ -425,10 +428,11 @@ fn a_null_that_stays_is_no_change() {
         let results = Results {
             reads: vec![(vec![0], Some(1))],
             min_rows,
+            most: vec![9],
         };
         let points = of_points.at(&[30], None);
         let spans = [span(100, Closed::Right, 0)];
-        let (_, changes) = held.query_with_changes(&points, &spans, (&results, 9));
+        let (_, changes) = held.query_with_changes(&points, &spans, &results);
         assert_eq!(changes.times, times, "{min_rows}");
     }
 }
