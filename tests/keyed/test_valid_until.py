@@ -160,7 +160,7 @@ def test_answers_hold_until_rows_that_matter_leave(name: str) -> None:
     draw = random.Random(f"{SEED} {name}")
     agg = AGGS[name]
     cases = product(["right", "left", "both", "neither"], [0, 1, 3], [False, True])
-    for closed, min_rows, plus in draw.sample([*cases], 6):
+    for closed, min_rows, plus in draw.sample([*cases], 3):
         spec = {
             "aggs": {"n": agg},
             "closed": closed,

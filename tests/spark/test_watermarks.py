@@ -38,7 +38,7 @@ def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> No
     assert watermarks == [None, *ends]
 
 
-@pytest.mark.parametrize("year", [1, 1960, 1969])
+@pytest.mark.parametrize("year", [1960, [1, 1969][SEED // 1_000_000 % 2]])
 def test_streams_before_1970_equal_tables(
     spark: Any, tmp_path: Path, year: int
 ) -> None:

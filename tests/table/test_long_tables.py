@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from seeds import SEED
 
 import slidewise as sw
 
@@ -107,10 +108,11 @@ class Readings:
                 yield {"k": rows[at]["k"], **ends, **self.answers(window)}
 
 
-@pytest.mark.parametrize("order", ["by time", "by key", "shuffled"])
 @pytest.mark.parametrize("keys", KEYS)
-def test_many_rows_are_answered_as_few(keys: str, order: str) -> None:
-    given = Readings(KEYS[keys], order)
+def test_many_rows_are_answered_as_few(keys: str) -> None:
+    """Each kind of keys in another order each day."""
+    day = SEED // 1_000_000 + [*KEYS].index(keys)
+    given = Readings(KEYS[keys], ["by time", "by key", "shuffled"][day % 3])
     request: dict[str, Any] = {"on": "t", "by": "k", "aggs": AGGS}
     rolled = {"landmark": sw.landmark("f"), "delta": sw.delta("d", WIDTH)}
     for kind, window in rolled.items():
