@@ -54,7 +54,7 @@ def answers_of(windows: sw.KeyedWindows) -> pa.Table:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
-    """The same bytes after each change, and the same answers."""
+    """The same bytes after each change, and the same answers up to rounding."""
     stream = Stream(seed * 1000 + page)
     late = stream.random.choice([0, 30])
     leader, again = leader_of(kind, late)
@@ -76,7 +76,9 @@ def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
         assert follower.late_count == leader.late_count
         assert len(follower) == len(leader)
         if kind not in _WITHOUT_LENGTH:
-            assert answers_of(follower).equals(answers_of(leader))
+            # The state is equal bit for bit, as below. Floats are folded in the batches
+            # in which rows were taken over: equal up to rounding.
+            assert_same(answers_of(follower), answers_of(leader), ["key"])
         other = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
         assert other.to_bytes() == follower.to_bytes()
     # A follower goes on as its leader would.
