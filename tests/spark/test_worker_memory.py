@@ -13,10 +13,11 @@ from slidewise.spark.arrow_ipc import write_ipc
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process as a worker that has run no task."""
-    monkeypatch.setitem(worker_memory._state, "frozen", False)
+    worker_memory._freeze.cache_clear()
     monkeypatch.setattr(worker_memory.TaskContext, "get", lambda: object())
     frozen = gc.get_freeze_count()
     yield
+    worker_memory._freeze.cache_clear()
     if not frozen:
         gc.unfreeze()
 
@@ -35,8 +36,8 @@ def test_modules_are_frozen_once(worker: None) -> None:
     assert gc.collect() >= 1
 
 
-def test_the_driver_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(worker_memory._state, "frozen", False)
+def test_the_driver_is_left_as_it_is() -> None:
+    worker_memory._freeze.cache_clear()
     before = gc.get_freeze_count()
     worker_memory.freeze_modules()
     assert gc.get_freeze_count() == before

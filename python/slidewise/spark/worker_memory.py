@@ -6,12 +6,11 @@ half of the time of workers that only pack and unpack rows.
 """
 
 import gc
+from functools import cache
 
 from pyspark import TaskContext
 
 __all__ = ["freeze_modules"]
-
-_state = {"frozen": False}
 
 
 def freeze_modules() -> None:
@@ -19,8 +18,11 @@ def freeze_modules() -> None:
 
     Objects that are made later are collected as before. Does nothing on the driver.
     """
-    if _state["frozen"] or TaskContext.get() is None:
-        return
-    _state["frozen"] = True
+    if TaskContext.get() is not None:
+        _freeze()
+
+
+@cache
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
