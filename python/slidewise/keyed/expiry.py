@@ -24,10 +24,10 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = ["changes_of_folds", "changes_of_rows", "one_column"]
 
 _INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
-# Times that are compared at first, and how many more in each further step.
-_FIRST, _MORE = 1, 8
-# Windows that are answered in one step.
-_MOST = 1 << 18
+# The times of a question in the first step, and the factor to the next step.
+_FIRST_TIMES, _GROWTH = 1, 8
+# The most windows that a step answers.
+_MAX_WINDOWS = 1 << 18
 
 _Results = Mapping[str, Result]
 
@@ -134,7 +134,7 @@ class _Asked:
         """The times of the first rows with which results change."""
         first: list[int | None] = [None] * len(self._codes)
         pending = [at for at, (low, high) in enumerate(self._left) if low < high]
-        count = _FIRST
+        count = _FIRST_TIMES
         while pending:
             asked, times = self._leave(pending, count)
             points = QueryPoints(
@@ -154,7 +154,7 @@ class _Asked:
                 for at in pending
                 if first[at] is None and self._left[at][0] < self._left[at][1]
             ]
-            count = min(count * _MORE, max(1, _MOST // max(1, len(pending))))
+            count = min(count * _GROWTH, max(1, _MAX_WINDOWS // max(1, len(pending))))
         return pa.array(first, _INT64)
 
     def _leave(self, pending: list[int], count: int) -> tuple[list[int], list[int]]:

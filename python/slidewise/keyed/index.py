@@ -36,8 +36,8 @@ _AS_THEY_ARE = {
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
     *("product", "sum_of_squares", "min_count", "max_count"),
 }
-# Changes of a question that are looked at, and how many times as many in a next step.
-_FIRST, _MORE = 8, 8
+# The changes of a question in the first step, and the factor to the next step.
+_FIRST_CHANGES, _GROWTH = 8, 8
 # Sets of windows whose calls are kept.
 _MOST_CALLS = 64
 
@@ -301,23 +301,25 @@ class Index:
         own = [name for name, _ in self.query.spec.aggs]
         exact = self._is_exact(call)
         points = QueryPoints(ticks, None, None, None, "query")
-        most = pa.repeat(pa.scalar(1 if exact else _FIRST, pa.int64()), len(ticks))
+        fitting = None if exact else call.allowing_overflow()
+        columns, reads = self.keys_of(keys), call.reads[: len(own)]
+        most = pa.repeat(
+            pa.scalar(1 if exact else _FIRST_CHANGES, pa.int64()), len(ticks)
+        )
         while True:
             (answers, beyond), ends, times, (left, _) = self.store.query_with_changes(
-                self.keys_of(keys),
+                columns,
                 ticks,
                 call.spans,
                 extra,
-                call.reads[: len(own)],
+                reads,
                 self.query.spec.min_rows,
                 most,
             )
             counts = list(map(pa.array, ends))
             results = call.decode(answers, beyond, points)
             # An integer that does not fit is another answer, as null is.
-            others = None
-            if not exact:
-                others = call.allowing_overflow().decode(left, [], points)[0]
+            others = None if fitting is None else fitting.decode(left, [], points)[0]
             of = [{name: each[name] for name in own} for each in results]
             first = changes_of_folds(of, counts, pa.array(times), others)
             # Folds changed so often, and no result did: all is asked again, since the
@@ -328,7 +330,7 @@ class Index:
             pending = reduce(pc.or_, more, none)
             if not pc.any(pending).as_py():
                 return results, first
-            most = pc.if_else(pending, pc.multiply(most, _MORE), most)
+            most = pc.if_else(pending, pc.multiply(most, _GROWTH), most)
 
     def _is_exact(self, call: KernelCall) -> bool:
         """Whether results differ if, and only if, the answers of the kernel do."""

@@ -29,7 +29,7 @@ from slidewise.table.kernel_call import map_lazily
 __all__ = ["Queries"]
 
 # Tables of keys that need no frame.
-_FAST = (pa.Table, pa.RecordBatch, dict)
+_FAST = (pa.Table, pa.RecordBatch)
 
 
 class Queries(Locked):
@@ -189,17 +189,16 @@ class Queries(Locked):
         is_declared = windows is None and plus is None and not valid_until
         each = isinstance(at, str) and at != LATEST
         tick = self._latest() if _is_latest(at) else None if each else query.tick(at)
-        if reader and is_declared and tick is not None and isinstance(keys, _FAST):
-            found: Any = None
-            if not isinstance(keys, dict):
-                found = reader.appended(keys, tick)
-            elif _holds_lists(keys):
-                found = reader.listed(keys, tick)
+        lists = _holds_lists(keys)
+        is_fast = lists or isinstance(keys, _FAST)
+        if reader and is_declared and tick is not None and is_fast:
+            answer = reader.listed if lists else reader.appended
+            found: Any = answer(keys, tick)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
             if found is not None and tick >= reader.earliest(evicted):
                 return found
-        if isinstance(keys, dict) and _holds_lists(keys):
+        if lists:
             read = {*query.spec.by, *_sources(plus), *([at] if each else ())}
             table = _as_table(keys, read)
             found = self._query_many(table, at, windows, plus, valid_until)
@@ -329,9 +328,11 @@ def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[An
     return [_value(name, value) for value in column]
 
 
-def _holds_lists(keys: dict[Any, Any]) -> bool:
-    """Whether one of these columns is a list: then all should be."""
-    return any(isinstance(values, list) for values in keys.values())
+def _holds_lists(keys: Any) -> bool:
+    """Whether these are a dict with a column that is a list: then all should be."""
+    return isinstance(keys, dict) and any(
+        isinstance(values, list) for values in keys.values()
+    )
 
 
 def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:
