@@ -83,7 +83,7 @@ def test_reactive_aggregator_figure_5(algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", OUT_OF_ORDER)
 def test_fiba_figure_3(algorithm: str) -> None:
     """FiBA 2018, Figure 3: what the tree of each state holds; one that is inserted
-    between 4 and 5 and one that is evicted are not told by the text."""
+    between 4 and 5 and one that is evicted are not in the text."""
     w = window(CONCAT, algorithm)
     times = {letter: 10 * at for at, letter in enumerate("abcdefghijklmnopqrstuv", 1)}
     for letter in "abcdefghijklmnoqrstu":

@@ -160,10 +160,11 @@ impl KeyedStore {
     }
 
     /// The answers of `query`, and how the windows of the same rows change when rows leave them,
-    /// time by time: the first changes, `most` of each question at most. For each window and
-    /// question how many there are; then, one behind the other, the last times that have left and the answers of
-    /// what is left. `results` have the places of their answers, and that of the number of their
-    /// values: those of less than `min_rows` are null, and those that stay are no changes.
+    /// time by time: the first changes, `most` of each question at most. The number of changes
+    /// for each window and question; then of all changes, in that order, the last times that
+    /// have left and the answers of the remaining rows. `results` have the places of their
+    /// answers, and that of the number of their values: those of less than `min_rows` are null,
+    /// and those that stay are no changes.
     #[allow(clippy::too_many_arguments)] // as above
     fn query_with_changes(
         &self,
