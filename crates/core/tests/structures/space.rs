@@ -21,11 +21,11 @@ use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 
 type Wide = [u64; 64];
 
-/// Sums, and maxima, of the first of many words.
+/// A word in a partial of many: its sum, or by `outdoes` its maximum.
 #[derive(Clone, Debug)]
-struct First;
+struct WideWord;
 
-impl Monoid for First {
+impl Monoid for WideWord {
     type In = i64;
     type Partial = Wide;
     const SMALL: usize = 0;
@@ -52,13 +52,13 @@ impl Monoid for First {
     }
 }
 
-impl Invertible for First {
+impl Invertible for WideWord {
     fn inverse(&self, whole: &Wide, oldest: &Wide) -> Wide {
         self.lift(&(whole[0].wrapping_sub(oldest[0]) as i64))
     }
 }
 
-impl Selective for First {
+impl Selective for WideWord {
     fn outdoes(&self, younger: &Wide, older: &Wide) -> bool {
         younger[0] >= older[0]
     }
@@ -66,13 +66,13 @@ impl Selective for First {
 
 /// Partials per entry of a full window that has slid by four of its lengths; of values
 /// that rise, or that fall.
-fn partials<F: Fifo<First>>(mut fifo: F, n: usize, rising: bool) -> f64 {
+fn partials<F: Fifo<WideWord>>(mut fifo: F, n: usize, rising: bool) -> f64 {
     for at in 0..5 * n {
         let value = if rising { at } else { 5 * n - at };
         if at >= n {
             fifo.evict();
         }
-        fifo.insert(First.lift(&(value as i64)));
+        fifo.insert(WideWord.lift(&(value as i64)));
         fifo.query();
     }
     fifo.bytes() as f64 / (n * size_of::<Wide>()) as f64
@@ -85,45 +85,49 @@ fn structures_keep_the_partials_of_table_1() {
             (
                 "naive",
                 1.0,
-                partials(RecalculateQueue::new(First), n, true),
+                partials(RecalculateQueue::new(WideWord), n, true),
             ),
             (
                 "FlatFAT",
                 2.0,
-                partials(FlatFatQueue::new(First, n), n, true),
+                partials(FlatFatQueue::new(WideWord, n), n, true),
             ),
-            ("B-Int", 2.0, partials(BInt::new(First), n, true)),
-            ("FlatFIT", 1.0, partials(FlatFit::new(First), n, true)),
-            ("DABA", 2.0, partials(Daba::new(First, false), n, true)),
-            ("Inv", 1.0, partials(SlickDequeInv::new(First, 1), n, true)),
+            ("B-Int", 2.0, partials(BInt::new(WideWord), n, true)),
+            ("FlatFIT", 1.0, partials(FlatFit::new(WideWord), n, true)),
+            ("DABA", 2.0, partials(Daba::new(WideWord, false), n, true)),
+            (
+                "Inv",
+                1.0,
+                partials(SlickDequeInv::new(WideWord, 1), n, true),
+            ),
             (
                 "Non-Inv, the best",
                 0.0,
-                partials(SlickDeque::new(First), n, true),
+                partials(SlickDeque::new(WideWord), n, true),
             ),
             (
                 "Non-Inv, the worst",
                 1.0,
-                partials(SlickDeque::new(First), n, false),
+                partials(SlickDeque::new(WideWord), n, false),
             ),
             // Each stack keeps room for all entries, which the table leaves out.
             (
                 "TwoStacks",
                 4.0,
-                partials(TwoStacks::new(First, false), n, true),
+                partials(TwoStacks::new(WideWord, false), n, true),
             ),
             // Not in the table.
-            ("ABA", 2.0, partials(Aba::new(First, false), n, true)),
-            ("DABA Lite", 1.0, partials(DabaLite::new(First), n, true)),
+            ("ABA", 2.0, partials(Aba::new(WideWord, false), n, true)),
+            ("DABA Lite", 1.0, partials(DabaLite::new(WideWord), n, true)),
             (
                 "Two-Stacks Lite",
                 1.0,
-                partials(TwoStacksLite::new(First), n, true),
+                partials(TwoStacksLite::new(WideWord), n, true),
             ),
             (
                 "Panes (Inv)",
                 1.0,
-                partials(SubtractOnEvict::new(First), n, true),
+                partials(SubtractOnEvict::new(WideWord), n, true),
             ),
         ];
         for (name, expected, found) in kept {
@@ -136,12 +140,12 @@ fn structures_keep_the_partials_of_table_1() {
 #[test]
 fn ranges_take_a_partial_each() {
     let n = 64;
-    let mut fifo = SlickDequeInv::new(First, n);
+    let mut fifo = SlickDequeInv::new(WideWord, n);
     for at in 0..3 * n {
         if at >= n {
             fifo.evict();
         }
-        fifo.insert(First.lift(&1));
+        fifo.insert(WideWord.lift(&1));
         let counts: Vec<usize> = (1..=n).rev().map(|range| range.min(fifo.len())).collect();
         fifo.slide(&counts);
     }
