@@ -1,10 +1,16 @@
-"""Settings of all tests: a printed seed, and a time limit that also ends deadlocks."""
+"""Settings of all tests: a printed seed, and a time limit that also ends deadlocks.
+
+Hypothesis draws by the same seed, so that a failure repeats. It shrinks a failing
+example for some seconds only: it takes the error of the time limit for another failing
+example and goes on, and the end of the process would hide the first one.
+"""
 
 import faulthandler
 import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis.internal.conjecture import engine
 from seeds import SEED
 
 # pytest-timeout fails a test from within the interpreter. A deadlock in native code
@@ -17,8 +23,12 @@ def pytest_report_header() -> str:
     return f"seed {SEED}, of this day; to repeat: SLIDEWISE_SEED={SEED}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[STDERR] = os.dup(2)  # before tests are captured
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = SEED
+    engine.MAX_SHRINKING_SECONDS = 15
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import core
+from hypothesis.internal.conjecture import engine
 
 ROOT = Path(__file__).parents[2]
 WAITS = {
@@ -31,6 +33,11 @@ def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
     assert done.returncode == 1
     assert "test_it" in done.stdout
     assert "Timeout" in done.stdout + done.stderr
+
+
+def test_a_failing_example_is_reported_in_time(pytestconfig: pytest.Config) -> None:
+    assert float(pytestconfig.getini("timeout")) > 2 * engine.MAX_SHRINKING_SECONDS
+    assert core.global_force_seed is not None
 
 
 def test_a_deadlock_in_cargo_test_fails(tmp_path: Path) -> None:
