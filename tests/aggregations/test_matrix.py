@@ -53,7 +53,7 @@ INVERTIBLE = {"count", "of one's own, with an inverse"}
 INVERTIBLE_NUMBERS = INVERTIBLE | {
     *["bit_xor", "geometric_mean", "mean", "stddev", "sum", "variance"]
 }
-SELECTIVE = {"arg_max", "arg_min", "first", "last", "max", "min"}
+SELECTIVE = {"arg_max", "arg_min", "first", "last", "max", "min", "range"}
 HOLISTIC = {"count_distinct", "median", "mode", "quantile"}
 
 # A latency that all late entries keep, so that entries leave the tree.

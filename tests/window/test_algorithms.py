@@ -408,8 +408,18 @@ def test_infinities_leave_no_trace_where_sums_are_subtracted():
     assert w.query() == {"s": 2.5, "m": 2.5}
 
 
+SELECTS = {
+    "lo": sw.min(),
+    "hi": sw.max(),
+    "one": sw.first(),
+    "then": sw.last(),
+    "when": sw.arg_max(),
+    "wide": sw.range(),
+}
+
+
 @pytest.mark.parametrize(
-    "agg", [sw.max(), sw.min(), sw.first(), sw.last(), sw.sum(), sw.count(), sw.mean()]
+    "agg", [*SELECTS.values(), sw.sum(), sw.count(), sw.mean(), SELECTS], ids=repr
 )
 def test_slick_deque_takes_what_selects_and_what_can_be_subtracted(agg):
     w = sw.Window(agg, algorithm="slick_deque", last=10)

@@ -61,6 +61,16 @@ AGGS = {
     "mean": (sw.mean(), reduced(lambda v: sum(v) / len(v)), True),
     "first": (sw.first(), reduced(lambda v: v[0]), True),
     "last": (sw.last(), reduced(lambda v: v[-1]), True),
+    "range": (sw.range(), reduced(lambda v: max(v) - min(v)), True),
+    "extremes": (
+        {"lo": sw.min(), "hi": sw.max(), "one": sw.first()},
+        lambda v: (
+            {"lo": reduced(min)(v), "hi": reduced(max)(v), "one": present(v)[0]}
+            if present(v)
+            else {"lo": None, "hi": None, "one": None}
+        ),
+        True,
+    ),
     "ties": (sw.max_count(), reduced(lambda v: v.count(max(v))), False),
     "all": (sw.collect(), present, False),
     "joined": (Joined, reduced(lambda v: "".join(map(str, v))), False),

@@ -157,11 +157,24 @@ pub trait Invertible: Monoid {
     }
 }
 
-/// A monoid whose `combine` gives one of its operands, as max does.
+/// A monoid whose `combine` gives one of its operands, as max does; of a partial of several
+/// parts, such as the max and the min of a range, it gives one of the operands per part.
 pub trait Selective: Monoid {
-    /// Whether `combine(older, younger)` is `younger`: then `older` can show in no answer
-    /// that `younger` takes part in.
-    fn outdoes(&self, younger: &Self::Partial, older: &Self::Partial) -> bool;
+    /// The number of parts that are selected independently.
+    #[inline]
+    fn parts(&self) -> usize {
+        1
+    }
+
+    /// Whether this part of `combine(older, younger)` is that of `younger`: then that of
+    /// `older` can show in no answer that `younger` takes part in.
+    fn outdoes(&self, part: usize, younger: &Self::Partial, older: &Self::Partial) -> bool;
+
+    /// Replaces one part of a partial by that of another.
+    #[inline]
+    fn replace(&self, _part: usize, partial: &mut Self::Partial, by: &Self::Partial) {
+        partial.clone_from(by);
+    }
 }
 
 /// The value an entry is inserted with.

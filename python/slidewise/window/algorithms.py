@@ -75,9 +75,9 @@ ALGORITHMS = _read_core()
 # The laws, as text that follows "needs".
 LAWS = {
     "inverse": "an inverse (it subtracts evicted values)",
-    "selection": "results that are one of the values (such as max)",
+    "selection": "results that are one of the values (such as max) or their range",
     "inverse or selection": "an inverse, or results that are one of the values "
-    "(such as max)",
+    "(such as max) or their range",
 }
 
 

@@ -123,7 +123,9 @@ def choose_shared(
         'flat_fit'
     """
     matching = {"any"}
-    if _core.obeys_law("selection", kinds, columns):
+    # Several deques, of a range or of several aggregations, take longer than flat_fit.
+    single = len(kinds) == 1 and kinds[0][0] != "range"
+    if single and _core.obeys_law("selection", kinds, columns):
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")

@@ -57,8 +57,14 @@ impl<M: Invertible> Invertible for Counted<M> {
 }
 
 impl<M: Selective> Selective for Counted<M> {
-    fn outdoes(&self, younger: &M::Partial, older: &M::Partial) -> bool {
+    fn parts(&self) -> usize {
+        self.0.parts()
+    }
+    fn outdoes(&self, part: usize, younger: &M::Partial, older: &M::Partial) -> bool {
         count();
-        self.0.outdoes(younger, older)
+        self.0.outdoes(part, younger, older)
+    }
+    fn replace(&self, part: usize, partial: &mut M::Partial, by: &M::Partial) {
+        self.0.replace(part, partial, by);
     }
 }

@@ -77,7 +77,7 @@ impl Invertible for Sum {
 
 impl Selective for Max {
     #[inline]
-    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
+    fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         younger >= older
     }
 }

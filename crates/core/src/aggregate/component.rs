@@ -3,6 +3,8 @@
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
 //! and a count. Several aggregations of one column share components.
 
+use std::ops::Range;
+
 use super::beyond::Wide;
 use super::moments::{
     Scaled, Side, distances, float, fourth, half_gap, mean_gap, mean_gap_f, mean_gap_i,
@@ -33,6 +35,11 @@ pub struct Component {
 }
 
 impl Component {
+    /// Where its words are in a record.
+    pub fn words(&self) -> Range<usize> {
+        self.at..self.at + self.op.words()
+    }
+
     pub fn identity(&self, out: &mut [u64]) {
         let at = self.at;
         match self.op {
@@ -44,7 +51,7 @@ impl Component {
             Op::ProductF => put(out, at, Scaled::ONE.to_words()),
             Op::All => out[at] = 1,
             Op::BitAnd => out[at] = u64::MAX,
-            _ => out[at..at + self.op.words()].fill(0),
+            _ => out[self.words()].fill(0),
         }
     }
 

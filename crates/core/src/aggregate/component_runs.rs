@@ -137,7 +137,7 @@ impl Component {
     }
 
     fn copy(&self, from: &[u64], to: &mut [u64]) {
-        let words = self.at..self.at + self.op.words();
+        let words = self.words();
         to[words.clone()].copy_from_slice(&from[words]);
     }
 }

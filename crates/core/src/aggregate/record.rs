@@ -50,27 +50,27 @@ pub struct RecordPlan {
     commutative: bool,
     /// Whether every component can absorb a row without the others.
     absorbs: bool,
-    /// Whether a count distinguishes sums of floats from no values, because a sum after
-    /// subtractions does not.
-    counted: bool,
+    /// The law that it obeys beside associativity. With an inverse, a count distinguishes
+    /// sums of floats from no values, because a sum after subtractions does not.
+    law: Option<Law>,
 }
 
 impl RecordPlan {
     /// # Panics
     /// On requests that [`super::plan`] does not take.
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
-        Self::with_counts(aggs, dtypes, false)
+        Self::for_law(aggs, dtypes, None)
     }
 
     /// A plan whose record is [`Invertible`], if all aggregations are.
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
-        let plan = Self::with_counts(aggs, dtypes, true);
+        let plan = Self::for_law(aggs, dtypes, Some(Law::Inverse));
         plan.obeys(Law::Inverse).then_some(plan)
     }
 
-    /// A plan whose record is [`Selective`], if it is one aggregation that selects.
+    /// A plan whose record is [`Selective`], if all aggregations select.
     pub fn selective(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
-        let plan = Self::new(aggs, dtypes);
+        let plan = Self::for_law(aggs, dtypes, Some(Law::Selection));
         plan.obeys(Law::Selection).then_some(plan)
     }
 
@@ -83,12 +83,12 @@ impl RecordPlan {
         let mut ops = self.components.iter().map(|component| component.op);
         match law {
             Law::Inverse => ops.all(Op::invertible),
-            Law::Selection => self.components.len() == 1 && ops.all(Op::selective),
+            Law::Selection => ops.all(Op::selective),
             Law::InverseOrSelection => self.obeys(Law::Inverse) || self.obeys(Law::Selection),
         }
     }
 
-    fn with_counts(aggs: &[AggSpec], dtypes: &[DType], counted: bool) -> Self {
+    fn for_law(aggs: &[AggSpec], dtypes: &[DType], law: Option<Law>) -> Self {
         let mut plan = Self {
             columns: dtypes.len(),
             components: Vec::new(),
@@ -97,7 +97,7 @@ impl RecordPlan {
             common: None,
             commutative: true,
             absorbs: true,
-            counted,
+            law,
         };
         for agg in aggs {
             let lower = plan.lower_of(agg, dtypes);
@@ -132,11 +132,11 @@ impl RecordPlan {
         let dtype = dtypes[col];
         let float = dtype == DType::F64;
         let sum_op = if float { Op::SumF } else { Op::SumI };
-        let counted = self.counted;
+        let law = self.law;
         let mut part = |op| self.component(op, col, dtype);
         match agg.kind {
             Kind::Count => Lower::Count(part(Op::Count)),
-            Kind::Sum if float && counted => Lower::CountedSumF {
+            Kind::Sum if float && law == Some(Law::Inverse) => Lower::CountedSumF {
                 n: part(Op::Count),
                 sum: part(Op::SumF),
             },
@@ -155,7 +155,8 @@ impl RecordPlan {
             }
             Kind::Min | Kind::Max => {
                 let min = agg.kind == Kind::Min;
-                let (n, at) = (part(Op::Count), part(Op::Extreme { min }));
+                let n = presence_of(law, &mut part);
+                let at = part(Op::Extreme { min });
                 Lower::Extreme { at, n, min, dtype }
             }
             Kind::MinCount | Kind::MaxCount => {
@@ -163,7 +164,7 @@ impl RecordPlan {
                 Lower::ExtremeCount(part(Op::ExtremeCount { min }) + 1)
             }
             Kind::Range => {
-                let n = part(Op::Count);
+                let n = presence_of(law, &mut part);
                 let max = part(Op::Extreme { min: false });
                 let min = part(Op::Extreme { min: true });
                 Lower::Range { max, min, n, dtype }
@@ -416,7 +417,7 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
     fn same(&self, a: &P, b: &P) -> bool {
         let exact = self.plan.components.iter().filter(|c| c.exact());
         exact.into_iter().all(|c| {
-            let words = c.at..c.at + c.op.words();
+            let words = c.words();
             a.as_ref()[words.clone()] == b.as_ref()[words]
         })
     }
@@ -490,8 +491,27 @@ impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
 
 /// For records of a [`RecordPlan::selective`] plan.
 impl<R: Words + HandleSlot, P: Words> Selective for Record<R, P> {
-    fn outdoes(&self, younger: &P, older: &P) -> bool {
-        self.combine(older, younger).as_ref() == younger.as_ref()
+    fn parts(&self) -> usize {
+        self.plan.components.len()
+    }
+    fn outdoes(&self, part: usize, younger: &P, older: &P) -> bool {
+        let component = &self.plan.components[part];
+        let mut both = P::zeroed(self.plan.words);
+        component.combine(older.as_ref(), younger.as_ref(), both.as_mut());
+        both.as_ref()[component.words()] == younger.as_ref()[component.words()]
+    }
+    fn replace(&self, part: usize, partial: &mut P, by: &P) {
+        let words = self.plan.components[part].words();
+        partial.as_mut()[words.clone()].copy_from_slice(&by.as_ref()[words]);
+    }
+}
+
+/// The word of a record that is zero where all values were missing: their number, or for a
+/// record that selects, whether there is a last one.
+fn presence_of(law: Option<Law>, part: &mut impl FnMut(Op) -> usize) -> usize {
+    match law {
+        Some(Law::Selection) => part(Op::Last) + 1,
+        _ => part(Op::Count),
     }
 }
 

@@ -162,13 +162,13 @@ pub fn partial(
         let by_widened = matches!(new.op, Op::Arg { by, .. } if widened[by]);
         let counts = matches!(new.op, Op::Rows | Op::Count);
         if counts || !widened[new.col] && !by_widened {
-            let words = new.op.words();
-            out[new.at..new.at + words].copy_from_slice(&old[before..before + words]);
+            out[new.words()].copy_from_slice(&old[before..before + new.op.words()]);
             continue;
         }
         // Without a value it stays the identity; other components show that themselves.
-        let count = component(&|op| op == Op::Count, new).map(|count| old[count]);
-        if matches!(new.op, Op::Arg { .. }) || count != Ok(0) {
+        let last = || component(&|op| op == Op::Last, new).map(|last| last + 1);
+        let present = component(&|op| op == Op::Count, new).or_else(|_| last());
+        if matches!(new.op, Op::Arg { .. }) || present.map(|at| old[at]) != Ok(0) {
             convert(new, &old[before..], widened, out)?;
         }
     }

@@ -268,7 +268,7 @@ impl Commutative for Extreme {}
 
 impl Selective for Extreme {
     #[inline]
-    fn outdoes(&self, younger: &Top, older: &Top) -> bool {
+    fn outdoes(&self, _part: usize, younger: &Top, older: &Top) -> bool {
         younger.word >= older.word && younger.any >= older.any
     }
 }

@@ -236,7 +236,7 @@ impl Monoid for FirstTop {
 }
 
 impl Selective for FirstTop {
-    fn outdoes(&self, younger: &Place, older: &Place) -> bool {
+    fn outdoes(&self, _part: usize, younger: &Place, older: &Place) -> bool {
         self.combine(older, younger) == *younger
     }
 }
@@ -290,7 +290,7 @@ impl Invertible for Total {
 }
 
 impl Selective for Largest {
-    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
+    fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         self.combine(older, younger) == *younger
     }
 }

@@ -122,7 +122,7 @@ impl<M: Invertible, K: Keeper<M::Partial>> Invertible for Owned<M, K> {
 }
 
 impl<M: Selective, K: Keeper<M::Partial>> Selective for Owned<M, K> {
-    fn outdoes(&self, younger: &K, older: &K) -> bool {
-        self.0.outdoes(&younger.kept(), &older.kept())
+    fn outdoes(&self, part: usize, younger: &K, older: &K) -> bool {
+        self.0.outdoes(part, &younger.kept(), &older.kept())
     }
 }

@@ -142,7 +142,7 @@ impl Monoid for Choosing {
         value.clone()
     }
     fn combine(&self, a: &Seq<Tracked>, b: &Seq<Tracked>) -> Seq<Tracked> {
-        if self.outdoes(b, a) {
+        if self.outdoes(0, b, a) {
             b.clone()
         } else {
             a.clone()
@@ -157,7 +157,7 @@ impl Monoid for Choosing {
 }
 
 impl Selective for Choosing {
-    fn outdoes(&self, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
+    fn outdoes(&self, _part: usize, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
         let place = |seq: &Seq<Tracked>| seq.to_vec().first().map(Numbered::number);
         place(younger) >= place(older)
     }

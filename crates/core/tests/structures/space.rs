@@ -59,7 +59,7 @@ impl Invertible for WideWord {
 }
 
 impl Selective for WideWord {
-    fn outdoes(&self, younger: &Wide, older: &Wide) -> bool {
+    fn outdoes(&self, _part: usize, younger: &Wide, older: &Wide) -> bool {
         younger[0] >= older[0]
     }
 }
