@@ -8,6 +8,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.csv as csv
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -107,6 +108,23 @@ def test_arrival(stream, tmp_path):
         stream, on="starttime", arrival="arrived", windows="1h", aggs={"n": sw.count()}
     )
     assert pq.read_table(target)["n_1h"].equals(expected["n_1h"])
+
+
+def test_arrival_by_several_columns(tmp_path):
+    table = pa.table({"t": [3, 2, 2, 1], "file": [1, 0, 0, 0], "line": [0, 1, 0, 1]})
+    source = tmp_path / "rows.csv"
+    csv.write_csv(table, source)
+    arguments = ["--on", "t", "--arrival", "file", "--arrival", "line"]
+    arguments += ["--window", "9", "--agg", "n=count", "--agg", "t=collect:t"]
+    request = {"on": "t", "windows": 9, "arrival": ["file", "line"]}
+    aggs = {"n": sw.count(), "t": sw.collect("t")}
+    expected = sw.rolling(table, **request, aggs=aggs)
+    for memory in ("unlimited", "1MB"):
+        target = tmp_path / f"{memory}.arrow"
+        assert run("rolling", source, *arguments, "--memory", memory, "-o", target) == 0
+        got = feather.read_table(target)
+        for name in ("n_9", "t_9"):
+            assert got[name].to_pylist() == expected[name].to_pylist()
 
 
 def test_without_output_the_first_rows_are_shown(stream, tmp_path, capsys):
@@ -308,6 +326,11 @@ def test_explain_words_of_every_window(capsys):
         (["--agg", "a=sum:k"], "'k'"),
         (["--by", "key"], "'key'"),
         (["--arrival", "a"], "'a'"),
+        (["--arrival", "t", "--arrival", "a"], "'a'"),
+        (
+            ["--arrival", "t", "--arrival", "t"],
+            "--arrival t --arrival t names 't' twic",
+        ),
         (["--min-rows", "-1"], "--min-rows takes an int"),
         (["--min-rows", "few"], "few"),
         (["--closed", "open"], "open"),

@@ -14,6 +14,7 @@ ROLLS = [
     *("--on", "t", "--by", "k", "--window", "3", "--window", "2rows"),
     *("--agg", "n=count", "--agg", "top=top_k:x:2", "--offset", "0"),
     *("--min-rows", "1", "--nan", "skip", "--overflow", "null"),
+    *("--arrival", "a", "--arrival", "t"),
 ]
 HOPS = [
     *("--on", "t", "--by", "k", "--window", "4 every 2", "--window", "3"),
@@ -38,6 +39,7 @@ FLAGS = {
 def ticks(tmp_path):
     path = tmp_path / "ticks.parquet"
     table = pa.table({"t": [1, 2, 4, 9], "x": [1.5, None, 4.0, 2.0], "k": list("abab")})
+    table = table.append_column("a", pa.array([2, 1, 1, 1]))
     pq.write_table(table, path)
     return path
 

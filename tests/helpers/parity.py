@@ -53,7 +53,7 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "arrival": ("arrival", ROLLING),
     "slide": ("slide", HOPPING),
     "update": ("update", ROLLING),
-    "by-column": ("arrival", {**ROLLING, "arrival": "came"}),
+    "by-columns": ("arrival", {**ROLLING, "arrival": ["came", "t"]}),
     "sessions": ("slide", {**SOME, "window": sw.session(GAP)}),
     "empty": ("slide", {**SOME, "window": "4s", "every": "4s", "empty": True}),
     "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),

@@ -54,6 +54,12 @@ def random_table(rng: random.Random, rows: int, *, keys: int, span: int) -> pa.T
     )
 
 
+def with_batches(rng: random.Random, table: pa.Table) -> pa.Table:
+    """The table with a column `batch` of few values, to arrive by before `a`."""
+    batches = [rng.randrange(4) for _ in range(len(table))]
+    return table.append_column("batch", pa.array(batches, pa.int8()))
+
+
 def in_pieces(rng: random.Random, table: pa.Table, most: int) -> list[pa.RecordBatch]:
     pieces, start = [], 0
     while start < table.num_rows:
@@ -80,7 +86,7 @@ def same(got: pa.Table, expected: pa.Table) -> None:
 
 
 def sorted_by(table: pa.Table, spec: Spec) -> pa.Table:
-    names = [*spec.by, spec.arrival or spec.on, "row"]
+    names = [*spec.by, *(spec.arrivals or (spec.on,)), "row"]
     return table.sort_by([(name, "ascending") for name in names])
 
 

@@ -179,12 +179,9 @@ class Feed:
         if emit == "slide":
             return _over(sw.hopping(table, **spec), end + _MICROSECOND)
         if emit == "arrival":
-            order = table["batch"]
-            if spec.get("arrival"):
-                order = pc.add(pc.multiply(order, 100), table[spec["arrival"]])
-            table = table.append_column("order", order)
-            answers = sw.rolling(table, at=table, **{**spec, "arrival": "order"})
-            return answers.drop_columns(["batch", "order"])
+            order = ["batch", *spec.get("arrival", ())]
+            answers = sw.rolling(table, at=table, **{**spec, "arrival": order})
+            return answers.drop_columns("batch")
         answers = [
             self._updates(pa.concat_tables(batches[: at + 1]), batch, spec)
             for at, batch in enumerate(batches)

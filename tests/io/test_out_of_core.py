@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from random_tables import AGGS, random_table, same
+from random_tables import AGGS, random_table, same, with_batches
 
 import slidewise as sw
 from slidewise.cli import rolling
@@ -21,6 +22,7 @@ from slidewise.io.out_of_core import rolling_file
 from slidewise.io.readers import read_table, write_table
 from slidewise.io.scanner import Scan
 from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import Order
 from slidewise.table.rolling import rolling_spec
 
 BY: list[Any] = [None, "k", ["k", "g"]]
@@ -31,16 +33,24 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(out_of_core, "_MIN_CHUNK", 1 << 12)
     monkeypatch.setattr(spill, "_BLOCK_ROWS", 7)
     monkeypatch.setattr("slidewise.io.scanner._ROWS", 50)
+    # Results are computed many times, as for more rows than a kernel call takes.
+    monkeypatch.setattr(out_of_core, "Order", partial(Order, min_rows=150))
 
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("in_order", [True, False])
-@pytest.mark.parametrize("arrival", [None, "a"])
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(
+    ("by", "arrival"),
+    [
+        *((by, None) for by in BY),
+        *((None, "a"), ("k", ("batch", "a")), (["k", "g"], ("batch", "a"))),
+    ],
+)
 def test_every_window_and_aggregation(
     tmp_path: Path, by: Any, arrival: Any, in_order: bool
 ) -> None:
-    table = random_table(random.Random(f"{by}{arrival}"), 900, keys=9, span=400)
+    rng = random.Random(f"{by}{arrival}")
+    table = with_batches(rng, random_table(rng, 900, keys=9, span=400))
     source, target = tmp_path / "in.parquet", tmp_path / "out.arrow"
     write_table(table, source)
     windows = [5, 60, sw.rows(9)]

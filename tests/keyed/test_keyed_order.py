@@ -3,8 +3,10 @@
 from itertools import pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from keyed_streams import page
+from keyed_streams import FOLDED, Stream, assert_same, page
+from seeds import SEED
 
 import slidewise as sw
 
@@ -125,6 +127,33 @@ def test_order_of_arrival_goes_by_batch_before_the_column(
         times = [1] * len(batch)
         kw.ingest(pa.table({"t": times, "x": batch, "a": arrival}))
     assert kw.collect()["x_10"].to_pylist()[-1] == [2, 1, 4, 3, 5]
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, {"all": sw.collect("id")}], ids=len)
+@pytest.mark.parametrize("then_by", [None, "word"])
+@pytest.mark.parametrize("by", [["key"], []], ids=len)
+def test_order_of_arrival_goes_by_several_columns(
+    page: int, by: list[str], then_by: str | None, aggs: dict[str, object]
+) -> None:
+    """It is the batch, then the columns in turn; `then_by` orders those together."""
+    stream = Stream(SEED + page)
+    spec: dict[str, object] = {"on": "t", "by": by, "aggs": aggs}
+    spec["windows"] = [7, 60] if "all" not in aggs else [7, sw.rows(4)]
+    kw = sw.KeyedWindows(
+        **spec, arrival=["came", "t"], then_by=then_by, emit="arrival", late=10**6
+    )
+    batches = []
+    for at in range(4):
+        batch = stream.batch()
+        kw.ingest(batch)
+        number = pa.repeat(pa.scalar(at), len(batch))
+        batches.append(batch.append_column("batch", number))
+    table = pa.concat_tables(batches)
+    if then_by:
+        table = table.take(pc.sort_indices(table[then_by]))
+    order = ("batch", "came", "t")
+    expected = sw.rolling(table, at=table, **spec, arrival=order)
+    assert_same(kw.collect(), expected.drop_columns("batch"), ["id"])
 
 
 def test_nulls_of_then_by_come_last() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
-from random_tables import AGGS, random_table, same
+from random_tables import AGGS, random_table, same, with_batches
 from shared_aggregations import Longest
 
 import slidewise as sw
@@ -82,13 +82,14 @@ def test_windows_with_other_ends(spark: Any, closed: str, offset: Any) -> None:
 
 
 def test_as_of_arrival(spark: Any) -> None:
-    table = timed(random_table(random.Random(3), 300, keys=4, span=60))
+    rng = random.Random(3)
+    table = with_batches(rng, timed(random_table(rng, 300, keys=4, span=60)))
     call = {
         "on": "t",
         "by": "k",
         "windows": ["9ms", sw.rows(5)],
         "aggs": AGGS,
-        "arrival": "a",
+        "arrival": ["batch", "a"],
     }
     frame = rolling(in_spark(spark, table), then_by="row", **call)
     # Rows of equal arrival have arrived together.
@@ -118,7 +119,7 @@ SPLIT: list[Any] = [
     (3, ["k", "z"], {"closed": "both", "offset": "-40ms"}),
     (5, "k", {"windows": ["9ms", sw.rows(1), sw.rows(40)], "ties": "rows"}),
     ("auto", None, {"windows": sw.rows(300)}),
-    (4, "k", {"arrival": "a"}),
+    (4, "k", {"arrival": ["batch", "a"]}),
     (3, None, {"arrival": "a", "offset": "-9ms", "closed": "left"}),
 ]
 
@@ -132,7 +133,7 @@ def small_keys_are_skewed(monkeypatch: pytest.MonkeyPatch) -> None:
 def with_zeros(rng: random.Random) -> pa.Table:
     table = timed(random_table(rng, 600, keys=3, span=2_000))
     zeros = [rng.choice([0.0, -0.0, None]) for _ in range(600)]
-    return table.append_column("z", pa.array(zeros, pa.float64()))
+    return with_batches(rng, table).append_column("z", pa.array(zeros, pa.float64()))
 
 
 def is_split(frame: Any) -> bool:

@@ -13,7 +13,10 @@ CALL: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
 @pytest.fixture(scope="module")
 def trips(spark: Any) -> Any:
     rows = spark.range(60).selectExpr(
-        "if(id < 50, 'a', 'b') k", "timestamp_seconds(id * 600) t", "double(id) x"
+        "if(id < 50, 'a', 'b') k",
+        "timestamp_seconds(id * 600) t",
+        "double(id) x",
+        "id batch",
     )
     return rows.cache()
 
@@ -44,6 +47,7 @@ def test_skewed_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             "with arrival=, rows(3) takes the latest of all rows",
         ),
         ({"then_by": "x"}, "sort within each task by k, t, x"),
+        ({"arrival": ["batch", "t"]}, "sort within each task by k, batch, t"),
         ({"by": None}, "repartition all rows to one task"),
         ({"windows": ["1h", "2h"]}, "a frame per window"),
     ],

@@ -80,6 +80,7 @@ SPECS: list[dict[str, Any]] = [
     {"windows": "1h", "closed": "neither", "offset": "-15m", "min_rows": 2},
     {"windows": ["1h"], "ties": "rows", "nan": "skip", "overflow": "null"},
     {"windows": ["1w", "7d"], "arrival": "seen", "by": ["k", "l"]},
+    {"windows": "1h", "arrival": ("seen", "on")},
     {"windows": [sw.landmark("f"), sw.delta("km", 5), sw.delta("km", 5.0)]},
     {"windows": [sw.delta("t", "5m"), sw.delta("km", Decimal("0.10"))]},
     {"windows": [sw.delta("a_b", Fraction(1, 3)), sw.delta("a", Decimal("1E+2"))]},

@@ -36,6 +36,11 @@ def test_windows_are_records() -> None:
 def test_columns_are_named_once() -> None:
     spec = make(by=["k", "t"], arrival="seen", aggs={"a": sw.arg_max("km", by="t")})
     assert spec.columns == ("t", "k", "seen", "km")
+    assert spec.times == ("t", "seen")
+    spec = make(by="k", arrival=["seen", "t", "k"])
+    assert spec.columns == ("t", "k", "seen", "km")
+    assert (spec.arrivals, spec.times) == (("seen", "t", "k"), ("t", "seen", "k"))
+    assert (make().arrivals, make().times) == ((), ("t",))
     assert make(by="k").by == make(by=["k"]).by == ("k",)
 
 
@@ -58,6 +63,7 @@ def test_the_hash_is_that_of_every_release() -> None:
         {"ties": "rows"},
         {"nan": "skip"},
         {"arrival": "seen"},
+        {"arrival": ["seen", "k"]},
         {"min_rows": 1},
         {"windows": "1h", "closed": "left"},
         {"windows": ["1h", sw.landmark("f")]},

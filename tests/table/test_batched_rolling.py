@@ -7,7 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
+from random_tables import (
+    AGGS,
+    BY,
+    in_pieces,
+    random_table,
+    same,
+    sorted_by,
+    with_batches,
+)
 from tables_oracle import SIDES
 
 import slidewise as sw
@@ -53,13 +61,14 @@ def test_windows_that_end_elsewhere(closed: str, offset: int) -> None:
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_as_of_arrival(seed: int) -> None:
-    rng = random.Random(seed)
+@pytest.mark.parametrize("arrival", ["a", ("batch", "a")])
+@pytest.mark.parametrize("seed", range(4))
+def test_as_of_arrival(seed: int, arrival: Any) -> None:
+    rng = random.Random(f"{seed} {arrival}")
     for by in BY:
-        table = random_table(rng, 90, keys=3, span=40)
+        table = with_batches(rng, random_table(rng, 90, keys=3, span=40))
         spec = Spec.make(
-            on="t", by=by, windows=[3, 30, sw.rows(4)], aggs=AGGS, arrival="a"
+            on="t", by=by, windows=[3, 30, sw.rows(4)], aggs=AGGS, arrival=arrival
         )
         pieces = in_pieces(rng, sorted_by(table, spec), 9)
         parts = list(rolling_batches(pieces, spec, table.schema, Order(min_rows=1)))
@@ -84,14 +93,20 @@ def in_time_pieces(table: pa.Table, cut: list[int], back: int, ahead: int) -> pa
     return pa.concat_tables(parts)
 
 
-@pytest.mark.parametrize("closed", CLOSED)
 @pytest.mark.parametrize("offset", [None, 9, -4, -31])
-@pytest.mark.parametrize("arrival", [None, "a"])
+@pytest.mark.parametrize(
+    ("closed", "arrival"),
+    [
+        *((closed, None) for closed in CLOSED),
+        *(("right", "a"), ("left", "a")),
+        *(("both", ("batch", "a")), ("neither", ("batch", "a"))),
+    ],
+)
 def test_rows_that_are_seen_and_not_answered(
     closed: str, offset: Any, arrival: Any
 ) -> None:
     rng = random.Random(f"{closed} {offset} {arrival}")
-    table = random_table(rng, 200, keys=2, span=100)
+    table = with_batches(rng, random_table(rng, 200, keys=2, span=100))
     options: dict[str, Any] = {"on": "t", "windows": [7, 20], "aggs": AGGS}
     options |= {"closed": closed, "offset": offset, "arrival": arrival}
     spec = Spec.make(by="k", **options)
@@ -99,7 +114,7 @@ def test_rows_that_are_seen_and_not_answered(
     shift = offset or 0
     cut = [0, 30, 31, 80, 1000]
     rows = in_time_pieces(table, cut, back=20 + shift, ahead=max(0, -shift))
-    names = ("k", "piece", arrival or "t", "row")
+    names = ("k", "piece", *(spec.arrivals or "t"), "row")
     rows = rows.sort_by([(name, "ascending") for name in names])
     cutting = spec.replace(by=("k", "piece"))
     for most in (1, 8, 300):

@@ -116,6 +116,8 @@ def _as_option(options: Container[str], argument: Argument) -> str:
         '--window 0h'
         >>> _as_option(["window"], Argument("offset"))
         'offset='
+        >>> _as_option(["arrival"], Argument("arrival", ("file", "line")))
+        '--arrival file --arrival line'
     """
     names = (argument.name, argument.name.removesuffix("s"))
     name = next((name for name in names if name in options), None)
@@ -124,7 +126,9 @@ def _as_option(options: Container[str], argument: Argument) -> str:
     option = "--" + name.replace("_", "-")
     if argument.value is ...:
         return option
-    return f"{option} {shlex.quote(str(argument.value))}"
+    given = argument.value
+    values = given if isinstance(given, list | tuple) else [given]
+    return " ".join(f"{option} {shlex.quote(str(value))}" for value in values)
 
 
 def _fail(message: str) -> int:
@@ -310,9 +314,10 @@ def _describe(spec: Spec) -> list[str]:
 def _order(spec: Spec) -> list[str]:
     lines = ["order"]
     if spec.arrival is not None:
+        came = ", ".join(spec.arrivals)
         lines.append(
-            f"  each row sees only what had arrived by its own {spec.arrival}: entries "
-            "go into one FiBA tree per key in that order, however late"
+            f"  each row sees only what had arrived by its own {came}: "
+            "entries go into one FiBA tree per key in that order, however late"
         )
     elif spec.ties == "peers":
         lines.append("  each row sees its whole window; rows of equal time are peers")

@@ -95,7 +95,7 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
     title = ", ".join(name for name, _ in aggs[:_PANELS]) + f" over {spec.on}"
     about = f"{key}{rows.num_rows:,} rows; windows {_forms(spec)}"
     if spec.arrival is not None:
-        about += f"; as of each row's {spec.arrival}"
+        about += f"; as of each row's {', '.join(spec.arrivals)}"
     with _page(path, title, about, [1.0] * min(len(aggs), _PANELS)) as panels:
         for axes, (name, agg) in zip(panels, aggs[:_PANELS], strict=True):
             _panel(axes, rows, spec, name, agg)

@@ -112,8 +112,9 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
     from slidewise.io import readers
     from slidewise.table.explain import explain_spec
 
-    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
-    table = readers.read_table(options.file, time_format=options.time_format, on=times)
+    table = readers.read_table(
+        options.file, time_format=options.time_format, on=spec.times
+    )
     table = readers.with_empty_times(table, Path(options.file), spec)
     print(explain_spec(table, spec, threads=options.threads))
 
@@ -161,10 +162,9 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
     from slidewise.table.rolling import rolling_spec
 
     stages = Stages(quiet=options.quiet)
-    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
     with stages.stage("reading") as done:
         table = readers.read_table(
-            options.file, time_format=options.time_format, on=times, progress=done
+            options.file, time_format=options.time_format, on=spec.times, progress=done
         )
         table = readers.with_empty_times(table, Path(options.file), spec)
     with stages.stage("rolling"):

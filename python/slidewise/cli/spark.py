@@ -174,17 +174,16 @@ def _read(spark: Any, source: str, spec: Spec, time_format: str | None) -> Any:
         separator = "\t" if source.endswith(".tsv") else ","
         reader = reader.options(header=True, inferSchema=True, sep=separator)
     df = reader.load(source)
-    times = [spec.on] + ([spec.arrival] if spec.arrival else [])
     if kind == "csv" and time_format is not None:
         # Spark has already parsed the times that it recognizes.
         fields = [
             StructField(field.name, StringType())
-            if field.name in times and isinstance(field.dataType, _TIMES)
+            if field.name in spec.times and isinstance(field.dataType, _TIMES)
             else field
             for field in df.schema
         ]
         df = reader.schema(StructType(fields)).load(source)
-    return read_text_times(df, times, time_format)
+    return read_text_times(df, spec.times, time_format)
 
 
 def _kind(path: str) -> str:

@@ -174,8 +174,8 @@ def _kind_of(folder: Path) -> str:
 
 def _with_times(rows: Any, spec: Spec) -> Any:
     """Times as Spark keeps watermarks for them; those without a zone are UTC."""
-    for name in (spec.on, spec.arrival):
-        if name is None or name not in rows.columns:
+    for name in spec.times:
+        if name not in rows.columns:
             continue
         kind = rows.schema[name].dataType
         if isinstance(kind, StringType):

@@ -70,8 +70,10 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--arrival",
+        action="append",
         metavar="COLUMN",
-        help="the column of arrival times: each row sees only rows arrived by then",
+        help="the column of arrival times: each row sees only rows arrived by then "
+        "(may be repeated: the next one orders rows that are equal in those before)",
     )
     parser.add_argument(
         "--closed",

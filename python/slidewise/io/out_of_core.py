@@ -125,7 +125,11 @@ class _FileRolling:
         self._folder = folder
         self._target = target
         self._kind = written_kind(target)
-        self._times = [spec.on] + ([spec.arrival] if spec.arrival else [])
+        self._times = spec.times
+        # The columns to sort the rows of a key by.
+        self._order = spec.arrivals or (spec.on,)
+        ticks = [f"{_TICK}{at}" for at, _ in enumerate(self._order)]
+        self._marks = [_RUN, *ticks, _ROW]
         # The types of times that are text in the file, from the first batch on.
         self._time_types: dict[str, pa.DataType] = {}
         self._scan = Scan(source, self._times)
@@ -140,7 +144,7 @@ class _FileRolling:
         wanted = self._spec.columns if in_order else columns
         with stage("sorting") as done:
             rows, count = self._sort(wanted, chunk, done)
-        marks = [pa.field(name, pa.int64()) for name in (_RUN, _TICK, _ROW)]
+        marks = [pa.field(name, pa.int64()) for name in self._marks]
         schema = self._schema(wanted)
         batches = (batch for part in rows.sorted() for batch in part.to_batches())
         order = Order(runs=(_RUN,) if self._spec.by else None)
@@ -202,15 +206,16 @@ class _FileRolling:
         self, wanted: Sequence[str], chunk: int, done: Progress
     ) -> tuple[SampleSort, int]:
         """The rows, numbered and to be sorted, and how many there are."""
-        sort = SampleSort(self._folder, [_RUN, _TICK, _ROW], chunk)
-        by = self._spec.arrival or self._spec.on
+        sort = SampleSort(self._folder, self._marks, chunk)
         count = read = 0
         for rows in self._batches(wanted):
             self._check_times(rows, count)
-            ticks = read_times(frame(rows).column(by), by).ticks
             numbers = pa.array(range(count, count + len(rows)), pa.int64())
-            marks = {_RUN: _run_of(rows, self._spec.by), _TICK: ticks, _ROW: numbers}
-            for name, column in marks.items():
+            keys = _run_of(rows, self._spec.by)
+            ticks = [
+                read_times(frame(rows).column(name), name).ticks for name in self._order
+            ]
+            for name, column in zip(self._marks, [keys, *ticks, numbers], strict=True):
                 rows = rows.append_column(name, column)
             sort.add(rows)
             count += len(rows)

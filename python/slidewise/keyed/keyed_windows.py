@@ -79,7 +79,8 @@ class KeyedWindows(Snapshots):
       closes (`until("flag")`, `every=rows(k)`) when it passes that row. Empty windows
       (`empty=True`) are emitted with the key's next non-empty one.
 
-    Rows of one batch have arrived together, unless `arrival=` orders them.
+    Rows of one batch have arrived together, unless `arrival=` orders them, by a column
+    or several.
 
     Threads may share an object: calls wait for one another, except `query` and
     `query_many` with results that can be folded, which go on beside them and see a
@@ -156,7 +157,7 @@ class KeyedWindows(Snapshots):
         closed: str | None = None,
         ties: str = "peers",
         nan: str = "propagate",
-        arrival: str | None = None,
+        arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
         empty: bool = False,

@@ -34,6 +34,7 @@ from slidewise.table.encoding import (
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import (
     TimeColumn,
+    order_by,
     read_times,
     window_ticks,
 )
@@ -291,8 +292,7 @@ class Query:
 
         That of their arrival, then `then_by`; rows without either stay as they are.
         """
-        arrival = () if self.spec.arrival is None else (self.spec.arrival,)
-        names = (*arrival, *self.then_by)
+        names = (*self.spec.arrivals, *self.then_by)
         return self._sorted(rows, (TIME, *names)) if names else rows
 
     @staticmethod
@@ -495,13 +495,13 @@ class Query:
 
     def arrivals(self, rows: pa.Table) -> pa.Array:
         """When rows of a batch arrived: as `arrival=` says, or all together."""
-        name = self.spec.arrival
-        if name is None:
-            return _repeated(0, len(rows))
+        order = order_by([self._ticks_of(rows, name) for name in self.spec.arrivals])
+        return _repeated(0, len(rows)) if order is None else order
+
+    def _ticks_of(self, rows: pa.Table, name: str) -> pa.Array:
         if name == self.spec.on:
-            ticks: pa.Array = rows.column(TIME).combine_chunks()
-            return ticks
-        return read_times(rows.column(name).combine_chunks(), name).ticks
+            return self.ticks(rows)
+        return read_times(one_array(rows.column(name)), name).ticks
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
         """Results with the flag `_correction`, if late rows are accepted."""

@@ -36,7 +36,7 @@ def rolling(
     closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
-    arrival: str | None = None,
+    arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
     overflow: str = "raise",
@@ -74,9 +74,9 @@ def rolling(
         ties: `"peers"`: rows of equal time see one another; `"rows"`: they see those
             before them by `then_by`.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
-        arrival: str, the column of arrival order: each row sees only rows that arrived
-            no later. Rows of equal arrival see one another: Spark keeps no order
-            between them.
+        arrival: str or list of str, the columns of arrival order, the first one first:
+            each row sees only rows that arrived no later. Rows of equal arrival see one
+            another: Spark keeps no order between them.
         min_rows: int; a window with fewer values that are not null gives null.
         offset: A window length: how much earlier windows end, such as `"5m"`.
         overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream

@@ -195,8 +195,8 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
         rows = rows.sortWithinPartitions(sort_key)
         order = replace(order, runs=(KEY_GROUP,))
     else:
-        time = column(spec.arrival or spec.on)
-        rows = rows.sortWithinPartitions(*keys, time, *ascending(plan.then_by))
+        times = map(column, spec.arrivals or (spec.on,))
+        rows = rows.sortWithinPartitions(*keys, *times, *ascending(plan.then_by))
     if bounds is not None:
         spec = spec.replace(by=(*spec.by, SPLIT))
     function = partition_function(

@@ -152,7 +152,7 @@ def _steps(plan: BatchPlan) -> list[str]:
     """Describes the steps of a task."""
     spec = plan.spec
     keys, tasks = ", ".join(spec.by), format_count(plan.tasks, "task")
-    times = [spec.arrival or spec.on, *plan.then_by]
+    times = [*(spec.arrivals or [spec.on]), *plan.then_by]
     order = ", ".join([*spec.by, *(["split"] if plan.splits else []), *times])
     if plan.by_sort_key:
         order = f"one number, of {KEY_GROUPS} key groups and {spec.on}"

@@ -9,6 +9,7 @@ from slidewise.errors import Argument, SpecError, describe_value
 
 __all__ = [
     "check_aggs",
+    "check_arrival",
     "check_column_name",
     "check_keys",
     "check_min_rows",
@@ -84,6 +85,41 @@ def check_keys(by: str | Sequence[str] | None) -> tuple[str, ...]:
             Argument("by"), f" takes a column or a list of columns, got {by!r}"
         )
     return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
+
+
+def check_arrival(
+    arrival: str | Sequence[str] | None,
+) -> str | tuple[str, ...] | None:
+    """Returns the column of `arrival=`, or the columns if they are several.
+
+    Raises:
+        SpecError: If it is neither a column nor a list of different columns.
+
+    Example:
+        >>> check_arrival(["batch", "offset"]), check_arrival(["batch"])
+        (('batch', 'offset'), 'batch')
+    """
+    if arrival is None:
+        return None
+    given: object = (arrival,) if isinstance(arrival, str) else arrival
+    # A set has no order.
+    if not isinstance(given, Sequence):
+        raise SpecError(
+            Argument("arrival"),
+            f" takes a column, or a list of columns in order, got {arrival!r}",
+        )
+    if not given:
+        raise SpecError(
+            Argument("arrival", arrival),
+            " names no column: name one or several, or leave it out",
+        )
+    names = tuple(check_column_name(name, "arrival") for name in given)
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(
+                Argument("arrival", names), f" names {name!r} twice: name it once"
+            )
+    return names if len(names) > 1 else names[0]
 
 
 def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:

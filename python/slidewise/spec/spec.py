@@ -21,6 +21,7 @@ from slidewise.hints import suggest_argument, with_hints
 from slidewise.spec import files
 from slidewise.spec.arguments import (
     check_aggs,
+    check_arrival,
     check_column_name,
     check_keys,
     check_min_rows,
@@ -82,7 +83,7 @@ class Spec:
         aggs: Names and aggregations, in the order of the result columns.
         ties: "peers" or "rows".
         nan: "propagate", "skip" or "raise".
-        arrival: The column of arrival order, or None.
+        arrival: The column of arrival order, the columns if several, or None.
         min_rows: Windows with fewer values are null.
         empty: Whether hopping windows without rows are included.
         several: Whether there may be several hopping windows, which a column names.
@@ -102,7 +103,7 @@ class Spec:
     aggs: tuple[tuple[str, Aggregation], ...]
     ties: str
     nan: str
-    arrival: str | None
+    arrival: str | tuple[str, ...] | None
     min_rows: int
     empty: bool = False
     several: bool = False
@@ -124,7 +125,7 @@ class Spec:
         closed: str | None = None,
         ties: str = "peers",
         nan: str = "propagate",
-        arrival: str | None = None,
+        arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
         empty: bool = False,
@@ -184,7 +185,7 @@ class Spec:
         closed: str = "right",
         ties: str = "peers",
         nan: str = "propagate",
-        arrival: str | None = None,
+        arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
         overflow: str = "raise",
@@ -208,14 +209,14 @@ class Spec:
             aggs=check_aggs(aggs),
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
-            arrival=None if arrival is None else check_column_name(arrival, "arrival"),
+            arrival=check_arrival(arrival),
             min_rows=check_min_rows(min_rows),
             overflow=one_of(overflow, "overflow", OVERFLOW),
         )
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, closed)
         else:
-            refuse_by_position(spec.windows, Argument("arrival", arrival))
+            refuse_by_position(spec.windows, Argument("arrival", spec.arrival))
         refuse_duplicates(spec.results)
         return spec
 
@@ -294,11 +295,21 @@ class Spec:
         )
 
     @property
+    def arrivals(self) -> tuple[str, ...]:
+        """The columns of arrival order, the first one first; empty without."""
+        if self.arrival is None:
+            return ()
+        return (self.arrival,) if isinstance(self.arrival, str) else self.arrival
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns of times: of events, then of arrival; each once."""
+        return tuple(dict.fromkeys([self.on, *self.arrivals]))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, each once."""
-        names = [self.on, *self.by]
-        if self.arrival is not None:
-            names.append(self.arrival)
+        names = [self.on, *self.by, *self.arrivals]
         for _, agg in self.aggs:
             names += agg.columns
         names += [window.column for window in self.windows if window.column]

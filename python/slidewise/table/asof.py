@@ -7,7 +7,7 @@ from slidewise.frames.base import Frame, require
 from slidewise.spec.spec import Spec
 from slidewise.table.encoding import cast_lossless, decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall, QueryPoints
-from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
+from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
 __all__ = ["cast_key", "query_points_of", "same_kind"]
 
@@ -18,20 +18,29 @@ def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
     Raises:
         SpecError: If a column is missing in `at`, or has another type.
     """
-    names = [spec.on, *spec.by]
-    if spec.arrival is not None:
-        names.append(spec.arrival)
-    require(target, names, "at=")
-    arrival = None
-    if call.arrival is not None:
-        arrival = _ticks_as(call.arrival, target)
+    require(target, [spec.on, *spec.by, *spec.arrivals], "at=")
     return QueryPoints(
         ends=_ticks_as(call.times, target),
         starts=None,
         groups=_share_codes(target, call),
-        arrival=arrival,
+        arrival=_share_order(target, call),
         noun="row of at=,",
     )
+
+
+def _share_order(target: Frame, call: KernelCall) -> pa.Array | None:
+    """Orders the arrivals of both tables together; returns that of the query points."""
+    order = order_by(
+        [
+            pa.concat_arrays([times.ticks, _ticks_as(times, target)])
+            for times in call.arrivals
+        ]
+    )
+    if order is None:
+        return None
+    rows = len(call.times.ticks)
+    call.arrival = order.slice(0, rows)
+    return order.slice(rows)
 
 
 def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:

@@ -234,11 +234,9 @@ class _Rolling:
 
     def _ready(self, seen: pa.Table, start: int) -> int:
         """The end of the rows whose windows are over, at or after `start`."""
-        by = self._spec.arrival
-        if by is not None:
+        if self._spec.arrivals:
             # Rows of equal arrival are in one another's windows.
-            ticks = read_times(_column(seen, by), by).ticks
-            return _first_from(ticks, ticks[-1].as_py(), start)
+            return _last_arrived(seen, self._spec.arrivals, start)
         ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
         if not self._reach.waits:
             return len(ticks)
@@ -336,7 +334,7 @@ def _query_points(
         ends=some(request.times.ticks),
         starts=None,
         groups=some(request.groups),
-        arrival=some(request.arrival and request.arrival.ticks),
+        arrival=some(request.arrival),
         noun="row",
     )
 
@@ -382,6 +380,17 @@ def _first_from(ticks: pa.Array, time: int, start: int) -> int:
     return bisect_left(ticks, bound, lo=start, key=lambda tick: tick.as_py())
 
 
+def _last_arrived(rows: pa.Table, arrivals: Sequence[str], start: int) -> int:
+    """The first of the rows that arrived last; rows are sorted from `start` on."""
+    columns = [read_times(_column(rows, name), name).ticks for name in arrivals]
+
+    def arrival(row: int) -> list[int]:
+        return [column[row].as_py() for column in columns]
+
+    last = arrival(len(rows) - 1)
+    return bisect_left(range(len(rows)), last, lo=start, key=arrival)
+
+
 def _column(rows: pa.Table, name: str) -> pa.Array:
     return frame(rows).column(name)
 
@@ -419,8 +428,8 @@ def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
     Raises:
         SpecError: Naming the row by its key and time.
     """
-    for name in (spec.on, spec.arrival):
-        if name is None or not rows[name].null_count:
+    for name in spec.times:
+        if not rows[name].null_count:
             continue
         row = pc.index(pc.is_null(rows[name]), True).as_py()
         raise SpecError(
@@ -452,7 +461,7 @@ def describe_row(
         >>> describe_row(pa.table({"k": ["a"], "t": [7]}), 0, spec)
         "the row of k='a', t=7"
     """
-    names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
+    names = [*spec.by, *spec.times]
     # Internal columns are left out.
     names = [name for name in names if not name.startswith("__slidewise_")]
     return f"the {noun} of {_format_fields(rows, row, names)}"

@@ -75,7 +75,7 @@ def explain(
     closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
-    arrival: str | None = None,
+    arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
     overflow: str = "raise",
@@ -99,7 +99,7 @@ def explain(
         closed: The ends that belong to a window.
         ties: Whether rows of equal time see one another, for `rolling`.
         nan: "propagate", "skip" or "raise".
-        arrival: The column of arrival order, for `rolling`.
+        arrival: The column of arrival order, or several, for `rolling`.
         min_rows: Windows with fewer values give null.
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".
@@ -194,7 +194,7 @@ def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
 def _order(request: KernelCall, ordered: bool) -> str:
     spec = request.spec
     if spec.arrival is not None:
-        return f"taken in order of {spec.arrival}"
+        return f"taken in order of {', '.join(spec.arrivals)}"
     if ordered:
         return "in order"
     keys = "key and time" if spec.by else "time"

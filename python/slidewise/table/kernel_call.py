@@ -27,7 +27,12 @@ from slidewise.table.encoding import (
     with_nulls,
 )
 from slidewise.table.lowering import Call, Plan, in_one_type, plan
-from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
+from slidewise.table.time_columns import (
+    TimeColumn,
+    order_by,
+    read_times,
+    window_ticks,
+)
 
 __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 
@@ -96,10 +101,9 @@ class KernelCall:
         self.source = source
         self.spec = spec
         self.times = read_times(source.column(spec.on), spec.on)
-        self.arrival: TimeColumn | None = None
-        if spec.arrival is not None:
-            column = source.column(spec.arrival)
-            self.arrival = read_times(column, spec.arrival)
+        self.arrivals = [
+            read_times(source.column(name), name) for name in spec.arrivals
+        ]
         self.points: QueryPoints | None = None
         self.spans = [_span(window, self.times) for window in spec.windows]
         self._inputs = KernelInputs()
@@ -122,6 +126,11 @@ class KernelCall:
         in_order = self.spec.is_hopping or self._history > 0
         return group_codes(self.key_columns, in_order=in_order)
 
+    @cached_property
+    def arrival(self) -> pa.Array | None:
+        """The order of arrival of the rows; None without one. `at=` replaces it."""
+        return order_by([column.ticks for column in self.arrivals])
+
     @property
     def key_columns(self) -> list[tuple[str, pa.Array]]:
         """The key columns of the table."""
@@ -134,8 +143,7 @@ class KernelCall:
     @property
     def rows(self) -> _Rows:
         """Times, groups and arrival of the rows, for the kernel."""
-        arrival = self.arrival and self.arrival.ticks
-        return (self.times.ticks, self.groups, arrival)
+        return (self.times.ticks, self.groups, self.arrival)
 
     @cached_property
     def layout(self) -> _core.SortLayout:

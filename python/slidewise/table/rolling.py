@@ -42,7 +42,7 @@ def rolling(
     closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
-    arrival: str | None = None,
+    arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
     overflow: str = "raise",
@@ -63,7 +63,7 @@ def rolling(
     closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
-    arrival: str | None = None,
+    arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
     overflow: str = "raise",
@@ -84,7 +84,7 @@ def rolling(
     closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
-    arrival: str | None = None,
+    arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
     overflow: str = "raise",
@@ -130,10 +130,12 @@ def rolling(
             time or none.
         nan: NaN is a value and propagates ("propagate"), is null ("skip"), or is
             refused ("raise"). In numpy-backed pandas columns NaN always is null.
-        arrival: The column of arrival order. The window of a row then includes only
-            rows that arrived no later than it, as a server would have answered at the
-            time; rows of equal arrival arrived together. `ties` is ignored; rows of
-            equal time are in order of arrival, then in table order.
+        arrival: The column of arrival order, or several: rows arrived in order of the
+            first, those equal in it in order of the second, and so on. They hold what
+            `on` may hold. The window of a row then includes only rows that arrived no
+            later than it, as a server would have answered at the time; rows of equal
+            arrival arrived together. `ties` is ignored; rows of equal time are in order
+            of arrival, then in table order.
         min_rows: Windows with fewer values that are not null give null, except for
             counts.
         offset: How much earlier windows end: with `"5m"` a window holds rows that are
@@ -170,6 +172,11 @@ def rolling(
         ...                  aggs={"n": sw.count(), "km": sw.sum("km")})
         >>> out["n_2"].to_pylist(), out["km_10rows"].to_pylist()
         ([1, 2, 1], [3, 8, 4])
+        >>> trips = pa.table({"t": [2, 1, 3], "file": [7, 7, 6], "line": [1, 2, 1]})
+        >>> out = sw.rolling(trips, on="t", windows=9, aggs={"n": sw.count()},
+        ...                  arrival=("file", "line"))
+        >>> out["n_9"].to_pylist()  # the third trip arrived first
+        [1, 1, 1]
     """
     request = given_keywords(
         on=on,

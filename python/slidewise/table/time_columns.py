@@ -3,6 +3,7 @@
 A tick is one unit of the column's own type, so times of every unit and zone are exact.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from slidewise.table.encoding import cast_lossless
 
 __all__ = [
     "TimeColumn",
+    "order_by",
     "read_times",
     "subtract_clamped",
     "ticks_in_unit_of",
@@ -123,6 +125,42 @@ def ticks_in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
     if not (pa.types.is_integer(kind) and pa.types.is_integer(column.type)):
         column = cast_lossless(column, kind)
     return read_times(column, times.name).ticks
+
+
+def order_by(columns: Sequence[pa.Array]) -> pa.Array | None:
+    """An int64 per row that orders rows by columns of ticks; None without columns.
+
+    The first column decides, among equal rows the second, and so on.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> order_by([pa.array([7, 7, 6, 7]), pa.array([1, 5, 9, 1])]).to_pylist()
+        [9, 13, 8, 9]
+    """
+    if not columns:
+        return None
+    order, *others = columns
+    for column in others:
+        order = _order_by_two(order, column)
+    return order
+
+
+def _order_by_two(first: pa.Array, second: pa.Array) -> pa.Array:
+    (least, count), (low, width) = _range(first), _range(second)
+    if count * width > _INT64_MAX:
+        # Ranks are at most the number of rows, so their product fits int64.
+        ranks = [pc.rank(column, tiebreaker="dense") for column in (first, second)]
+        return _order_by_two(*(column.cast(pa.int64()) for column in ranks))
+    ahead = pc.multiply(pc.subtract(first, least), pa.scalar(width, pa.int64()))
+    return pc.add(ahead, pc.subtract(second, low))
+
+
+def _range(ticks: pa.Array) -> tuple[int, int]:
+    """The least value, and how many there are up to the largest one."""
+    ends = pc.min_max(ticks).as_py()
+    if ends["min"] is None:
+        return 0, 0
+    return ends["min"], ends["max"] - ends["min"] + 1
 
 
 def subtract_clamped(ticks: pa.Array, lag: int) -> pa.Array:
