@@ -58,7 +58,9 @@ def test_relations_and_streams() -> None:
     with duckdb.connect() as connection:
         relation = connection.from_arrow(table)
         got = sw.rolling(relation, windows=3, **ASKED)
+        again = connection.sql("SELECT x_3 FROM got").fetchall()
     assert isinstance(got, pa.Table)
+    assert [x for (x,) in again] == got["x_3"].to_pylist()
     assert got["x_3"].to_pylist() == expected["x_3"].to_pylist()
     reader = table.to_reader(max_chunksize=1)
     assert sw.rolling(reader, windows=3, **ASKED)["n_3"].to_pylist() == [2, 1, 1, 1]

@@ -108,8 +108,9 @@ def rolling(
             LazyFrame (which stays lazy), a dict of NumPy arrays (NaN is a value there,
             and integer results that may be missing are masked arrays), or anything
             with `__arrow_c_stream__`, such as a DuckDB relation (the result is a
-            pyarrow Table). In pandas the names of index levels work like columns. For
-            PySpark DataFrames use `slidewise.spark.rolling`.
+            pyarrow Table, which DuckDB's SQL reads by the name of its variable). In
+            pandas the names of index levels work like columns. For PySpark DataFrames
+            use `slidewise.spark.rolling`.
         spec: A `Spec`, in place of the arguments that make one: all but `at` and
             `threads`.
         on: The column of event times: timestamps of any unit and zone, dates, durations
