@@ -31,12 +31,20 @@ def pytest_configure(config: pytest.Config) -> None:
     engine.MAX_SHRINKING_SECONDS = 15
 
 
+def limit_of(item: pytest.Item) -> float:
+    """The seconds that pytest-timeout gives a test; 0 for any number."""
+    if marker := item.get_closest_marker("timeout"):
+        return float(marker.args[0])
+    given: float | None = item.config.getoption("timeout")
+    return float(item.config.getini("timeout")) if given is None else given
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    marker = item.get_closest_marker("timeout")
-    limit = float(marker.args[0] if marker else item.config.getini("timeout"))
+    limit = limit_of(item)
     stderr = item.config.stash[STDERR]
-    faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=stderr)
+    if limit > 0:
+        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=stderr)
     try:
         return (yield)
     finally:

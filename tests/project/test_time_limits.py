@@ -16,23 +16,37 @@ WAITS = {
 }
 
 
-@pytest.mark.parametrize("wait", WAITS)
-def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
-    tests = tmp_path / "tests"
+def pytest_on(
+    folder: Path, code: str, *options: str, limit: float, grace: float
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a test of one statement under our conftest.py, with other limits."""
+    tests = folder / "tests"
     tests.mkdir()
     ours = (ROOT / "tests/conftest.py").read_text()
-    (tests / "conftest.py").write_text(ours.replace("GRACE = 10", "GRACE = 1"))
-    (tests / "test_it.py").write_text(f"def test_it():\n    {WAITS[wait]}\n")
-    config = tmp_path / "pytest.ini"
+    (tests / "conftest.py").write_text(ours.replace("GRACE = 10", f"GRACE = {grace}"))
+    (tests / "test_it.py").write_text(f"def test_it():\n    {code}\n")
+    config = folder / "pytest.ini"
     paths = f"pythonpath = {ROOT / 'tests/helpers'}"
-    config.write_text(f"[pytest]\ntimeout = 1\n{paths}\n")
+    config.write_text(f"[pytest]\ntimeout = {limit}\n{paths}\n")
     command = [sys.executable, "-m", "pytest", "-c", config, "-p", "no:xdist", tests]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=40, check=False
+    return subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=40, check=False
     )
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
+    done = pytest_on(tmp_path, WAITS[wait], limit=1, grace=1)
     assert done.returncode == 1
     assert "test_it" in done.stdout
     assert "Timeout" in done.stdout + done.stderr
+
+
+def test_an_option_removes_the_limit(tmp_path: Path) -> None:
+    """Long runs have `--timeout 0`."""
+    code = "import time; time.sleep(0.5)"
+    done = pytest_on(tmp_path, code, "--timeout", "0", limit=0.1, grace=0.1)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_failing_example_is_reported_in_time(pytestconfig: pytest.Config) -> None:
