@@ -19,12 +19,17 @@ from keyed_pairs.model import Due
 from keyed_pairs.plan import KEYS, Plan, canonical, of_ticks, plain
 from keyed_pairs.run import DifferenceError, Stage, alike, pages_of, same
 from keyed_pairs.stream import Row, array_of
+from keyed_pairs.values import answer
 
 import slidewise as sw
 
 Span = tuple[str, int, str]
 # Windows without a length, and those of rows, which have other questions.
 _UNASKED = ("session", "until", "rows by rows", *LANDMARKS)
+_SKETCH = "approx_quantile"
+# Aggregations whose answers depend on the grouping of rows: floats are rounded.
+_GROUPED = {_SKETCH, "sum", "sum_of_squares", "mean", "geometric_mean", "product"}
+_GROUPED |= {"variance", "stddev", "covariance", "correlation", "skewness", "kurtosis"}
 
 
 def scripts(seed: str, count: int) -> Iterator[tuple[str, Case]]:
@@ -116,6 +121,7 @@ class Script(Stage):
                 wanted[f"valid_until_{span[2]}"] = [
                     self._until(row, span, plus) for row in asked
                 ]
+        self._rank(wanted, asked, spans, plus)
         found = self._many(asked, given, plus)
         self._compare_types(found)
         self._compare(plain_columns(found), wanted, asked)
@@ -257,13 +263,30 @@ class Script(Stage):
         self.types = dict(zip(found.column_names, found.schema.types, strict=True))
         return found
 
-    def _until(self, asked: Row, span: Span, plus: bool) -> int | None:
-        """When the answers change since rows leave the window, if nothing arrives.
+    def _rank(
+        self,
+        wanted: dict[str, list[Any]],
+        asked: list[Row],
+        spans: list[Span],
+        plus: bool,
+    ) -> None:
+        """Sets what sketches of quantiles may answer: it depends on their grouping."""
+        request = self.plan.request
+        sketches = {n: a for n, a in request["aggs"].items() if a.kind == _SKETCH}
+        for name, agg in sketches.items():
+            for span in spans:
+                wanted[f"{name}_{span[2]}"] = [
+                    answer(
+                        agg,
+                        [row.values for row in self._members(one, span, plus)],
+                        request["nan"],
+                        request["min_rows"],
+                    )
+                    for one in asked
+                ]
 
-        Its rows are asked again at each time at which some of them leave it.
-        """
-        if span[0] == "rows":
-            return None
+    def _members(self, asked: Row, span: Span, plus: bool) -> list[Row]:
+        """The rows of a window, in order."""
         held = self.model.held
         rows = [*self.model.ordered(asked.key).rows] if asked.key in held else []
         if plus:
@@ -271,25 +294,61 @@ class Script(Stage):
                 name: asked.values[name] for name in self._extra
             }
             rows.append(Row(asked.at, asked.tick, asked.key, asked.keys, values))
-        rows = [row for row in rows if self._holds(row.tick, asked.tick, span)]
+        if span[0] == "rows":
+            return [row for row in rows if row.tick <= asked.tick][-span[1] :]
+        return [row for row in rows if self._holds(row.tick, asked.tick, span)]
+
+    def _until(self, asked: Row, span: Span, plus: bool) -> frozenset[int | None]:
+        """When the answers may change since rows leave the window, if nothing arrives.
+
+        Its rows are asked again at each time at which some of them leave it. Answers
+        that depend on the grouping of rows may change before others do.
+        """
+        if span[0] == "rows":
+            return frozenset([None])
+        rows = self._members(asked, span, plus)
         types, whole = self.types, self._values(rows, asked, asked.tick, span)
+        earlier: list[int] = []
+        grouped = any(
+            self._kind(name) in _GROUPED and isinstance(values[0], float | list)
+            for name, values in whole.items()
+        )
         try:
             for tick in sorted({row.tick for row in rows}):
                 until = tick + span[1] + self.plan.offset
                 until += self._holds(tick, until, span)
-                if self._values(rows, asked, until, span) != whole:
-                    return until
+                if self._differ(self._values(rows, asked, until, span), whole):
+                    return frozenset([*earlier, until])
+                if grouped:
+                    earlier.append(until)
         finally:
             self.types = types
-        return None
+        return frozenset([*earlier, None])
 
-    def _values(self, rows: list[Row], asked: Row, at: int, span: Span) -> str:
+    def _differ(self, values: dict[str, Any], others: dict[str, Any]) -> bool:
+        """Whether answers are others, whatever the grouping of rows."""
+        if values.keys() != others.keys():
+            return True
+        for name, value in values.items():
+            kind = self._kind(name)
+            if kind == _SKETCH:
+                continue
+            if kind in _GROUPED:
+                if not same(value, others[name], kind):
+                    return True
+            elif _text(value) != _text(others[name]):
+                return True
+        return False
+
+    def _values(
+        self, rows: list[Row], asked: Row, at: int, span: Span
+    ) -> dict[str, Any]:
+        """The answers at a time; none if one overflows."""
         point = Row(asked.at, at, asked.key, asked.keys, asked.values)
         try:
-            found = plain_columns(self._rolled(rows, [point], [span]))
+            return plain_columns(self._rolled(rows, [point], [span]))
         except sw.ResultOverflowError:
-            return "overflow"
-        return re.sub(r"-0\.0(?!\d)", "0.0", repr(found))
+            return {}
 
     def _holds(self, tick: int, at: int, span: Span) -> bool:
         end = at - self.plan.offset
@@ -314,7 +373,11 @@ class Script(Stage):
         for name, values in got.items():
             for at, (mine, theirs) in enumerate(zip(values, wanted[name], strict=True)):
                 self.cells += 1
-                if not same(mine, theirs, self._kind(name)):
+                if isinstance(theirs, frozenset):
+                    equal = mine in theirs
+                else:
+                    equal = same(mine, theirs, self._kind(name))
+                if not equal:
                     where = f"{asked[at].keys} at {asked[at].tick}"
                     text = f"{name} of {where}: {mine}, not {theirs}"
                     raise DifferenceError(f"query_many: {name}", text)
@@ -347,6 +410,11 @@ class Script(Stage):
         member = asked.key in self.model.held
         if key in self.windows and not member:
             raise DifferenceError("in", f"{key} has no rows")
+
+
+def _text(value: Any) -> str:
+    """The text of a value, in which zeros are equal, and NaNs."""
+    return re.sub(r"-0\.0(?!\d)", "0.0", repr(value))
 
 
 def plain_columns(table: pa.Table) -> dict[str, list[Any]]:

@@ -47,6 +47,34 @@ def test_a_query_is_rolling_over_all_rows(part: int) -> None:
     assert cells
 
 
+def test_a_variance_may_be_rounded_otherwise_without_a_row() -> None:
+    """Then it is another result to the store, which folds the rest in other groups."""
+    case: Case = {
+        "aggs": ["range float", "variance ddof", "last", "max_count", "min_count"],
+        "company": "many",
+        "windows": "uneven hop",
+        "emit": "slide",
+        "nan": "skip",
+        "life": "copy",
+        "deletes": False,
+        "min_rows": 2,
+        "late": 6,
+        "batches": "few",
+        "late_rows": "drop",
+        "arrival": False,
+        "page": "medium",
+        "closed": "right",
+        "then_by": "none",
+        "ties": "peers",
+        "key": "none",
+        "advance": "each",
+        "offset": 3,
+        "time": "uint32",
+        "empty": True,
+    }
+    assert play(case, "20261128000000:166")
+
+
 def test_the_scripts_know_the_whole_catalogue() -> None:
     """Every kind of aggregation, and one that shows the order of rows."""
     assert {agg.kind for agg in CATALOGUE.values()} >= set(KINDS)
