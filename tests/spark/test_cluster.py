@@ -1,6 +1,7 @@
 """Two executors with shipped slidewise: the same results as over tables."""
 
 import os
+import site
 import subprocess
 import sys
 import zipfile
@@ -16,6 +17,31 @@ import slidewise as sw
 pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
 
 HELPERS = Path(__file__).parents[1] / "helpers"
+PACKAGE = Path(sw.__file__).parent
+
+
+def write_archive(path: Path) -> None:
+    """Writes all of the package, data included, but what Python has compiled."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in PACKAGE.rglob("*"):
+            if file.is_file() and file.suffix != ".pyc":
+                archive.write(file, file.relative_to(PACKAGE.parent))
+
+
+def test_the_archive_is_the_whole_package(tmp_path: Path) -> None:
+    """It is imported where slidewise is not installed."""
+    write_archive(tmp_path / "slidewise.zip")
+    with zipfile.ZipFile(tmp_path / "slidewise.zip") as archive:
+        archive.extractall(tmp_path / "shipped")
+    paths = [str(tmp_path / "shipped"), *site.getsitepackages()]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import slidewise; print(slidewise.__file__)"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith(str(tmp_path)), done.stderr
 
 
 @pytest.mark.nightly
@@ -26,12 +52,8 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
 
     feed = Feed(tmp_path, 9, LATE)
     feed.write(3)
-    package = Path(sw.__file__).parent
-    with zipfile.ZipFile(tmp_path / "slidewise.zip", "w") as archive:
-        for path in package.rglob("*"):
-            if path.suffix in (".py", ".so", ".typed"):
-                archive.write(path, path.relative_to(package.parent))
-    paths = [str(HELPERS), str(package.parent)]
+    write_archive(tmp_path / "slidewise.zip")
+    paths = [str(HELPERS), str(PACKAGE.parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("PYSPARK_PYTHON", None)
     with (tmp_path / "log").open("wb") as log:
