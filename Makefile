@@ -108,11 +108,12 @@ test-release: dev ## test the package on the optimised build
 # The number of fiba's scripts per kind of partial; other structures run a tenth of it.
 SCRIPTS ?= 1000000
 WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids:: queue:: costs \
-           auto:: deferred:: aggregations:: holistic::
+           auto:: deferred:: aggregations:: holistic:: numbered:: answers_are_those
 test-long: dev-tools ## test scripts and costs of the core at length: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_COSTS=all $(CARGO) test --profile long --locked \
-		-p slidewise-core --test structures --test every --test tables -- $(WINDOWS)
+		-p slidewise-core --test structures --test every --test tables --test keyed -- \
+		$(WINDOWS)
 
 PAIRS ?= 10000
 test-matrix-long: dev ## test every algorithm with every aggregation by PAIRS=10000 scripts each
