@@ -1,7 +1,7 @@
 """Windows of many keys over a stream of rows.
 
-`keyed_windows` has the public class; `query` a Spec over a stream; `shard` the state of
-some keys: a `row_log`, which is stored, and an `index` of it in memory.
+`keyed_windows` defines the public class, `query` a Spec over a stream, and `shard` the
+state of some keys: a `row_log`, which is stored, and an `index` of it in memory.
 """
 
 from slidewise.keyed.keyed_windows import KeyedWindows

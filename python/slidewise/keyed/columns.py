@@ -22,7 +22,7 @@ __all__ = [
 TIME = "__time"
 # The number of a row in the log, or in its batch.
 NUMBER = "__number"
-# The time of the latest row of a key, by its last emitted window.
+# The time of the latest row of a key up to its last emitted window.
 LAST = "__last"
 # In memory only: the mark of a late row, a number of rows, and the arrival of a row.
 FRESH = "__fresh"
@@ -42,7 +42,7 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
 def joined(
     tables: Iterable[pa.Table], rows: int, size: int | None = None
 ) -> Iterator[pa.Table]:
-    """Joins tables, in order, up to a number of rows or bytes."""
+    """Concatenates tables, in order, up to a number of rows or bytes."""
     parts: list[pa.Table] = []
     count = held = 0
     for table in tables:

@@ -1,10 +1,10 @@
 """Accepted late rows (`late_rows="correct"`), and the results that they change.
 
-A late row behind the watermark by at most the longest window (`Query.allowance`) is
-accepted. It changes emitted results: those of rows of its key whose windows hold its
-time. The rows of these windows lie within a second longest window before it, so rows
-are kept for twice the longest window, and the last results are those of the whole
-table. Rows further behind the watermark are dropped.
+A late row is accepted if it is behind the watermark by at most the longest window
+(`Query.allowance`); later ones are dropped. It changes the results of the rows of its
+key whose windows hold its time. These windows begin at most the longest window before
+it. So rows are kept for twice the longest window, and the last results are those of the
+whole table.
 """
 
 import pyarrow as pa
@@ -21,12 +21,14 @@ __all__ = ["corrected"]
 
 
 def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The results of late rows, and those that they change. Insert the rows afterwards.
+    """The results of late rows, and those that they change.
+
+    The caller inserts the rows afterwards.
 
     Args:
         shard: The state with the earlier rows, whose due results were emitted.
         late: Late rows, in the columns of waiting rows.
-        watermark: Results after it are not emitted yet.
+        watermark: The watermark; later results are not emitted yet.
     """
     query = shard.query
     fresh = query.kept(late)
@@ -40,7 +42,7 @@ def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 
 
 def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The rows of all windows that hold one of these rows."""
+    """The rows of all windows that hold one of the late rows."""
     # Windows of rows(n) may end at any time.
     behind = LATEST if shard.query.rows else shard.query.reach
     rows = shard.log.take(shard.numbers_between(late, shard.query.reach, behind))
@@ -48,7 +50,7 @@ def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 
 
 def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """Results of rows whose windows hold a late row; whether each is a correction."""
+    """Results of rows whose windows hold a late row, and which are corrections."""
     spec = query.spec_of_points
     spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     table, request = query.request([rows], spec)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 __all__ = ["BROKEN", "checked_ints"]
 
-# Errors that damaged bytes cause in their readers.
+# Errors that readers of damaged bytes raise.
 BROKEN = (
     ArithmeticError,
     AssertionError,

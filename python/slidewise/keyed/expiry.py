@@ -24,9 +24,9 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = ["changes_of_folds", "changes_of_rows", "one_column"]
 
 _INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
-# The times of a question in the first step, and the factor to the next step.
+# The number of times of a question in the first step, and its growth per step.
 _FIRST_TIMES, _GROWTH = 1, 8
-# The most windows that a step answers.
+# The greatest number of windows that a step answers.
 _MAX_WINDOWS = 1 << 18
 
 _Results = Mapping[str, Result]
@@ -42,9 +42,9 @@ def changes_of_folds(
 
     Args:
         of: Per window, the results of the questions.
-        counts: Per window, how many changes of their folds each question has.
-        times: The times of these changes, one behind the other.
-        left: The results at these changes; None if each is another.
+        counts: Per window, the number of changes of its fold of each question.
+        times: The times of these changes, concatenated.
+        left: The results after these changes; None if all of them change the result.
     """
     first, found = 0, []
     for results, each in zip(of, counts, strict=True):
@@ -70,14 +70,14 @@ def changes_of_rows(
     horizon: Horizon,
     of: Sequence[_Results],
 ) -> list[pa.Array]:
-    """The same of questions that are answered from rows.
+    """As `changes_of_folds`, for questions that are answered from rows.
 
     Args:
         rows: The rows, with their times in ticks.
-        codes: The codes of their keys, of which each question has its own.
+        codes: The codes of their keys; each question has a code of its own.
         points: The questions.
         spec: The Spec of the answers.
-        horizon: Knows how far the windows reach.
+        horizon: The horizon, which gives the reach of the windows.
         of: Per window, the results of the questions.
     """
     known = pc.unique(codes)
@@ -93,7 +93,7 @@ def changes_of_rows(
             found.append(pa.array(never, _INT64))
             continue
         rest = replace(window, closed="both", offset=0)
-        # An integer that does not fit is another answer, as null is.
+        # A result beyond int64 becomes null, and null differs from any number.
         call = KernelCall(frame(rows), spec.replace(windows=(rest,), overflow="null"))
         call.groups = codes
         held = pc.index_in(points.groups, known).to_pylist()
@@ -104,7 +104,7 @@ def changes_of_rows(
 
 
 class _Asked:
-    """Questions over one window, whose rows leave one time after the other."""
+    """Questions over one window, whose rows leave in order of time."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Asked:
         keys, ticks = rows
         self._ticks = ticks
         self._ends: list[int] = []
-        # Where the rows of each question are that have not left.
+        # Per question, the range of the rows that have not left.
         self._left: list[tuple[int, int]] = []
         for code, tick in zip(codes, ends, strict=True):
             since, until = horizon.bounds(window, tick)
@@ -146,7 +146,7 @@ class _Asked:
             )
             left = call.compute_window(0, points)
             changed = _changed(results, left, pa.array(asked, _INT64))
-            # Backwards: so the first one counts.
+            # Backwards, so that the first change overwrites later ones.
             for place in reversed(pc.indices_nonzero(changed).to_pylist()):
                 first[asked[place]] = times[place]
             pending = [
@@ -158,7 +158,7 @@ class _Asked:
         return pa.array(first, _INT64)
 
     def _leave(self, pending: list[int], count: int) -> tuple[list[int], list[int]]:
-        """Lets the rows of some times leave; gives the questions and these times."""
+        """Removes the rows of the next `count` times; gives the questions and times."""
         asked, times = [], []
         for at in pending:
             low, high = self._left[at]
@@ -184,7 +184,7 @@ def _changed(results: _Results, left: _Results, question: pa.Array) -> pa.Array:
 
 
 def _differ(both: pa.Array) -> pa.Array:
-    """Whether each value of the first half is another than that in the second."""
+    """Whether each value of the first half differs from its value in the second."""
     both = storage_of(decode_dictionary(both))
     one, other = both.slice(0, len(both) // 2), both.slice(len(both) // 2)
     differ = pc.xor(one.is_valid(), other.is_valid())
@@ -192,7 +192,7 @@ def _differ(both: pa.Array) -> pa.Array:
 
 
 def _differ_in_value(one: pa.Array, other: pa.Array) -> pa.Array:
-    """The same of two columns, where both have a value."""
+    """As `_differ`, where both columns have a value; others may be null."""
     types, kind = pa.types, one.type
     if types.is_floating(kind):
         one, other = one.cast(pa.float64()), other.cast(pa.float64())
@@ -232,14 +232,14 @@ def _as_lists(column: pa.Array) -> pa.Array:
 
 
 def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Arrays as one; those of only nulls may have another type."""
+    """Concatenates arrays; arrays of nulls only may have another type."""
     tables = [pa.table({"": array}) for array in arrays]
     column = pa.concat_tables(tables, promote_options="permissive").column(0)
     return column.combine_chunks()
 
 
 def _places(counts: pa.Array) -> pa.Array:
-    """The place of each count, so many times."""
+    """The position of each count, repeated by the count."""
     ends = pc.cumulative_sum(counts).cast(_INT64)
     offsets = pa.concat_arrays([pa.array([0], _INT64), ends])
     lists = pa.LargeListArray.from_arrays(offsets, pa.nulls(offsets[-1].as_py()))

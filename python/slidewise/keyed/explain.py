@@ -1,4 +1,4 @@
-"""Explains `KeyedWindows` in a few lines of text."""
+"""Describes `KeyedWindows` in a few lines of text."""
 
 import textwrap
 
@@ -90,7 +90,7 @@ def format_tick(tick: int, query: Query) -> str:
 
 
 def _how(query: Query) -> str:
-    """Describes the input of the results of a window."""
+    """Describes what results are computed from."""
     if query.folds:
         return "folds of the entries of a key"
     if query.sessions or query.closing or query.reaching or query.rows:
@@ -104,7 +104,7 @@ def _how(query: Query) -> str:
 
 
 def _not_folded(call: KernelCall) -> list[str]:
-    """Names the aggregations that need every row."""
+    """Names the aggregations that need all rows of a window."""
     return [
         repr(agg)
         for (_, agg), folds in zip(call.spec.aggs, call.folds_each, strict=True)

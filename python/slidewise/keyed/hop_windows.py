@@ -1,6 +1,6 @@
-"""Results of hopping windows and sessions of a query.
+"""The results of hopping windows and sessions of a query.
 
-The caller passes the rows, and decides which windows are closed.
+The caller gives the rows, and decides which windows are closed.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,12 +39,12 @@ __all__ = [
 def answer_windows(
     query: Query, rows: pa.Table, windows: pa.Table
 ) -> dict[str, Result]:
-    """The results over windows, by the rows in them.
+    """The results of windows, computed from their rows.
 
     Args:
         query: The query.
-        rows: The rows of the windows; others are allowed.
-        windows: Keys, with the stops of windows in `TIME`.
+        rows: The rows of the windows; more rows are allowed.
+        windows: The keys of the windows, with their stops in `TIME`.
     """
     _, request = query.request([rows])
     request.name_row = naming_windows(query, windows)
@@ -58,7 +58,7 @@ def answer_windows(
 
 
 def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
-    """A function that names a window in messages, by key and end."""
+    """Returns a function that names a window in messages, by key and end."""
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     ended = windows.select(list(query.spec.by)).append_column(
         "window_end", query.times.window_ends(ends)
@@ -69,9 +69,9 @@ def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
 def table_of_windows(
     query: Query, windows: pa.Table, results: dict[str, Result]
 ) -> pa.Table:
-    """Windows as rows of keys, start, end and results.
+    """A table of windows: keys, start, end and results.
 
-    Results of `spec_of_points` that are not in the Spec keep their names.
+    It includes the results that only `spec_of_points` has.
     """
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     starts = pc.subtract(ends, query.grid.length)
@@ -84,14 +84,14 @@ def table_of_windows(
 
 
 def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
-    """Results of empty windows: keys, with their stops in `TIME`."""
-    results = answer_windows(query, query.leaf.empty_table(), windows)
+    """The results of empty windows, given by keys and their stops in `TIME`."""
+    results = answer_windows(query, query.kept_schema.empty_table(), windows)
     table = table_of_windows(query, windows, results)
     return without_marks(table)
 
 
 def without_marks(windows: pa.Table) -> pa.Table:
-    """Drops the results that the Spec does not have."""
+    """Drops the results that are not in the Spec."""
     marks = (ROWS, FRESH)
     return windows.select([name for name in windows.column_names if name not in marks])
 
@@ -109,7 +109,7 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
     every, by = query.grid.every, list(query.spec.by)
     codes = query.codes([keys.select(by)])
     ends = keys.column(TIME).combine_chunks()
-    # Hops of length `every`, each with one end at its last tick.
+    # Windows of length `every`, with a row at the last tick of each non-empty one.
     last = pc.subtract(ends, 1)
     shift = (query.grid.offset + query.grid.length) % every
     try:
@@ -141,7 +141,7 @@ def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
 
     Args:
         query: The query.
-        rows: All rows of some of them.
+        rows: All rows of these windows.
         since: Only windows that end at or after this time get results.
     """
     _, request = query.request([rows])
@@ -210,7 +210,7 @@ def answer_none(query: Query) -> pa.Table:
         table = joined(query, [(part, answer_none(part)) for part in query.parts])
         assert table is not None, "a query has a part"
         return table
-    rows = query.leaf.empty_table()
+    rows = query.kept_schema.empty_table()
     if query.sessions or query.closing:
         return answer_sessions(query, rows, 0)
     return answer_empty(query, query.ended.empty_table())

@@ -1,4 +1,4 @@
-"""Which windows a stream can be asked for: how far back its rows are kept."""
+"""`Horizon`: how far back the rows of a stream are kept, and so be queried."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _LARGEST = 2**63 - 1
 
 
 def refuse_sessions(spec: Spec) -> None:
-    """Refuses windows that no query can end at any time: sessions, and `delta`.
+    """Refuses windows that a query cannot end at any time: sessions and `delta`.
 
     Raises:
         SpecError: If there are some.
@@ -36,19 +36,19 @@ def refuse_sessions(spec: Spec) -> None:
     for window in spec.windows:
         if window.is_session:
             raise SpecError(
-                "a session has no length, so that no query can end it at any time: ask "
+                "a session has no length, so a query cannot end it at any time: ask "
                 "for windows of a length, by KeyedWindows of their own"
             )
         if window.kind.startswith("delta"):
             raise SpecError(
                 f"the window {written(window)} is measured from the "
-                f"{window.column!r} of a row, which a query has not: ask for windows "
-                "of a length, by windows="
+                f"{window.column!r} of a row, which a query does not have: ask for "
+                "windows of a length, by windows="
             )
 
 
 def has_no_length(window: WindowSpec) -> bool:
-    """Whether rows, not a length, say where a window begins."""
+    """Whether a window begins at a row, not at a distance from its end."""
     return window.kind == "rows" or bool(window.column)
 
 
@@ -90,7 +90,7 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
 
 
 def _step(times: TimeColumn) -> int:
-    """The ticks between two times that can follow each other."""
+    """The least distance of two different times, in ticks."""
     return _DAY if pa.types.is_date64(times.original.type) else 1
 
 
@@ -99,9 +99,9 @@ def _includes_start(window: WindowSpec) -> bool:
 
 
 def kept_ticks(query: Query, late: int, keep: Length | None) -> int:
-    """For how long rows are kept behind the watermark, in ticks.
+    """How long rows are kept behind the watermark, in ticks.
 
-    So that every window up to the horizon can be asked for at the watermark and later.
+    Every window up to the horizon can then be queried at the watermark and later.
     """
     kept = query.reach + max(late, query.allowance)
     if keep is not None:
@@ -118,8 +118,8 @@ class Horizon:
 
     Attributes:
         query: The query.
-        kept: For how long rows are kept behind the watermark, in ticks.
-        evicted: The time up to which rows may be gone; None if none are.
+        kept: How long rows are kept behind the watermark, in ticks.
+        evicted: The time up to which rows may be evicted; None if none are.
     """
 
     query: Query
@@ -128,7 +128,7 @@ class Horizon:
 
     @cached_property
     def _pattern(self) -> WindowSpec | None:
-        """The first declared window of time, whose ends and offset all windows have."""
+        """The first window of time of the Spec: all others have its ends and offset."""
         found = self.query.spec.windows
         windows = (w for w in found if w.kind != "rows" and not w.column)
         window = next(windows, None)
@@ -136,7 +136,7 @@ class Horizon:
 
     @cached_property
     def longest(self) -> int:
-        """The length of the longest window that can be asked for, in ticks."""
+        """The length of the longest window that can be queried, in ticks."""
         window = self._pattern
         if window is None:
             return self.kept
@@ -159,9 +159,9 @@ class Horizon:
     def windows(
         self, windows: WindowLike | Iterable[WindowLike] | None
     ) -> tuple[WindowSpec, ...]:
-        """The windows of a question: those given, by default those of the Spec.
+        """The windows of a query: those given, by default those of the Spec.
 
-        Hopping windows are as rolling ones of their length.
+        Hopping windows become rolling ones of their length.
 
         Raises:
             SpecError: If one is not a length, or longer than the horizon.
@@ -203,28 +203,28 @@ class Horizon:
         return WindowSpec(length.kind, length.amount, 0, offset, closed, length.label)
 
     def lag(self, window: WindowSpec) -> tuple[int, int]:
-        """The distances from a question back to the end and the start of a window."""
+        """The distances from the time of a query back to a window's end and start."""
         shift = self._shift(window)
         return shift, shift + window_ticks(window.as_length, self.query.times)
 
     def bounds(self, window: WindowSpec, tick: int) -> tuple[int, int]:
-        """The first and the last tick of a window of time that ends at a question."""
+        """The first and the last tick of a window of a query at a tick."""
         end, start = (tick - lag for lag in self.lag(window))
         ends_before = window.closed in ("left", "neither")
         return start + (not _includes_start(window)), end - ends_before
 
     def entering(self, window: WindowSpec) -> int:
-        """After which time a row is in the windows that end from then on."""
+        """The distance from a row's time to the first query whose window holds it."""
         ends_before = window.closed in ("left", "neither")
         return self._shift(window) + (_step(self.query.times) if ends_before else 0)
 
     def leaving(self, window: WindowSpec) -> int:
-        """After which time a row is out of the windows that end from then on."""
+        """The distance from a row's time to the first query whose window lost it."""
         step = _step(self.query.times) if _includes_start(window) else 0
         return self.lag(window)[1] + step
 
     def expiry(self, earliest: pa.Array, window: WindowSpec) -> pa.Array:
-        """When the earliest rows of windows leave them; null for never."""
+        """The times at which the earliest rows of windows leave; null for never."""
         if has_no_length(window):
             return pa.nulls(len(earliest), pa.int64())
         is_date = pa.types.is_date32(self.query.times.original.type)
@@ -265,12 +265,12 @@ class Horizon:
 
 
 def _as_rolling(window: WindowSpec) -> WindowSpec:
-    """A rolling window as long as one that slides: (end − length, end]."""
+    """The rolling window with the length of a hopping one: (end − length, end]."""
     if window.kind == "until":
         return replace(window, kind="open", closed="right")
     if not (window.every or window.every_rows):
         return window
-    # Of several windows, labels name slides as well.
+    # With several windows, labels include the slide.
     label, _, _ = window.label.partition(" every ")
     return WindowSpec(window.kind, window.length, 0, 0, "right", label)
 

@@ -1,9 +1,9 @@
 """`Index`: the entries of each key of a stream in a native store, in order of time.
 
-All that is asked of a stream is answered from it: results over windows are folded from
-the entries, and rows are found by the numbers that the log gave them. A store has
-numbers only if rows must be found again: for aggregations that read all rows of a
-window, for sessions and `rows(n)`, deletions, corrections, and an order by `then_by`.
+It answers all queries of a stream: results over windows are folds of the entries, and
+rows are found by the numbers that the log gave them. A store has numbers only if rows
+must be found again: for aggregations that read all rows of a window, for sessions and
+`rows(n)`, deletions, corrections, and an order by `then_by`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,28 +30,28 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = ["EARLIEST", "LATEST", "Index", "Plain"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
-# Aggregations whose results are the answers of the kernel, if their types are the same.
-_AS_THEY_ARE = {
+# Aggregations whose results are the kernel's answers, if the types are equal.
+_UNDECODED = {
     *("count", "sum", "mean", "min", "max", "range", "first", "last"),
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
     *("product", "sum_of_squares", "min_count", "max_count"),
 }
-# The changes of a question in the first step, and the factor to the next step.
+# The number of changes of a question in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
-# Sets of windows whose calls are kept.
+# The number of sets of windows whose calls are kept.
 _MOST_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Windows whose results are the answers of the kernel as they are.
+    """Windows whose results are the kernel's answers, without decoding.
 
     Attributes:
-        store: The store that answers.
-        question: The windows, and the names of the results.
+        store: The native store.
+        question: The windows, and the names of the results, for the store.
         names: These names, in order.
-        schema: Of a record batch of the results.
-        alike: Per result a column without rows that has its properties.
+        schema: The schema of a record batch of the results.
+        alike: Per result, an empty column with its properties.
     """
 
     store: _core.KeyedStore
@@ -69,7 +69,7 @@ class Plain:
 class Index:
     """The entries of the keys of a query.
 
-    Any number of threads may ask while one inserts.
+    Any number of threads may query it while one inserts.
 
     Args:
         query: The query.
@@ -79,7 +79,7 @@ class Index:
         self.query = query
         self._by = list(query.spec.by)
         self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
-        # Of the windows asked for last, which are those of the Spec.
+        # For the windows of the last query, usually those of the Spec.
         self._plain: tuple[tuple[WindowSpec, ...], Plain | None] | None = None
         self._stored: list[int] = []
         calls: list[Any] = []
@@ -87,7 +87,7 @@ class Index:
         columns, natives = call.inputs.columns, call.inputs.natives
         self._recipe = call.inputs.recipe
         if query.folds:
-            # Encodings of a column may be one array, which is stored once.
+            # Several encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
             self._stored = sorted(first.values())
             place = {
@@ -98,7 +98,7 @@ class Index:
                 for kind, of, by, number in call.calls
             ]
         stored = [columns[at] for at in self._stored]
-        keys = self.keys_of(query.leaf.empty_table())
+        keys = self.keys_of(query.kept_schema.empty_table())
         self.numbered = query.finds_rows
         self.store = _core.KeyedStore(calls, keys, stored, natives, self.numbered)
 
@@ -122,7 +122,7 @@ class Index:
         return self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
 
     def _entries(self, rows: pa.Table | None) -> tuple[Any, ...] | None:
-        """What makes the entries of rows known; None for none."""
+        """The keys, times and numbers of rows, for the store; None for no rows."""
         if rows is None or not len(rows):
             return None
         return self.keys_of(rows), _column(rows, TIME), _column(rows, NUMBER)
@@ -135,9 +135,9 @@ class Index:
         name_row: Callable[[int], str],
         gone: pa.Table,
     ) -> tuple[list[Any], int]:
-        """Inserts rows in order of arrival; gives the results of each as of then.
+        """Inserts rows in order of arrival; gives their results as of arrival.
 
-        And the number of their keys, those of `gone` included.
+        It also gives the number of their keys, those of `gone` included.
 
         Args:
             rows: Rows of the state with their numbers.
@@ -196,7 +196,7 @@ class Index:
             ticks: The times.
             windows: Windows of time.
             name_row: Names one of these points in messages.
-            plus: A row more for each, in the columns of the state.
+            plus: An extra row for each, in the columns of the state.
 
         Raises:
             ResultOverflowError: As for `rolling`.
@@ -214,10 +214,7 @@ class Index:
         windows: tuple[WindowSpec, ...],
         name_row: Callable[[int], str],
     ) -> list[pa.Array]:
-        """The results of windows that end at keys and times, window by window.
-
-        As for `answers`.
-        """
+        """As `answers`, but a list of columns, window by window."""
         plain = self.plain(windows)
         found = None if plain is None else plain.answers(self.keys_of(keys), ticks)
         if found is not None:
@@ -226,7 +223,7 @@ class Index:
         return [result.array for window in answers for result in window.values()]
 
     def plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
-        """The question of some windows; None if its answers must be decoded."""
+        """The `Plain` of some windows; None if their answers must be decoded."""
         known = self._plain
         if known is None or known[0] != windows:
             known = self._plain = windows, self._plain_question(windows)
@@ -236,7 +233,7 @@ class Index:
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
-        none, ticks = self.query.leaf.empty_table(), pa.array([], pa.int64())
+        none, ticks = self.query.kept_schema.empty_table(), pa.array([], pa.int64())
         call = self.call(windows)
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
@@ -245,7 +242,7 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
             at = calls.index(plan.calls[0])
-            plain = len(plan.calls) == 1 and agg.kind in _AS_THEY_ARE
+            plain = len(plan.calls) == 1 and agg.kind in _UNDECODED
             if not plain or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
@@ -265,7 +262,7 @@ class Index:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
-            table = self.query.timed(self.query.leaf.empty_table())
+            table = self.query.timed(self.query.kept_schema.empty_table())
             spec = self.query.spec_of_points.replace(windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.
@@ -290,10 +287,10 @@ class Index:
         name_row: Callable[[int], str],
         plus: pa.Table | None,
     ) -> tuple[list[Any], list[pa.Array]]:
-        """As `answers`; and per window when they change, of the same rows.
+        """As `answers`; also gives, per window, when the results change.
 
-        That is the time of the first row without which, and without those before it,
-        the results are others; null if they never are.
+        A result changes at the first row such that the window without this row and all
+        earlier ones has another result: its time, or null if there is none.
         """
         extra = None if plus is None else self._inputs(plus)
         call = self.call(windows).naming(name_row)
@@ -318,12 +315,12 @@ class Index:
             )
             counts = list(map(pa.array, ends))
             results = call.decode(answers, beyond, points)
-            # An integer that does not fit is another answer, as null is.
+            # A result beyond int64 becomes null, and null differs from any number.
             others = None if fitting is None else fitting.decode(left, [], points)[0]
             of = [{name: each[name] for name in own} for each in results]
             first = changes_of_folds(of, counts, pa.array(times), others)
-            # Folds changed so often, and no result did: all is asked again, since the
-            # answers and the changes are of the same rows.
+            # If `most` changes of folds changed no result, query all points again:
+            # answers and changes must be of the same rows.
             none = pa.repeat(pa.scalar(False), len(ticks))
             pairs = zip(first, counts, strict=True)
             more = (pc.and_(t.is_null(), pc.equal(n, most)) for t, n in pairs)
@@ -338,8 +335,8 @@ class Index:
             return False
         return all(
             len(plan.calls) == 1
-            and agg.kind in _AS_THEY_ARE
-            # Both zeros are equal, and their bits are not.
+            and agg.kind in _UNDECODED
+            # Both zeros are equal, but their bits differ.
             and not (agg.kind in ("first", "last") and self._is_float(agg.of))
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
         )
@@ -357,14 +354,14 @@ class Index:
     def numbers(self, keys: pa.Table, since: pa.Array, until: pa.Array) -> pa.Array:
         """The numbers of the rows of keys in closed ranges of times.
 
-        In order of the ranges; within each in the order of the query.
+        They are in the order of the ranges, and within each in the order of the query.
         """
         return self.numbers_by_key(keys, since, until)[1]
 
     def numbers_by_key(
         self, keys: pa.Table, since: pa.Array, until: pa.Array
     ) -> tuple[pa.Array, pa.Array]:
-        """As `numbers`, and before them which of the ranges each is in."""
+        """As `numbers`; also gives, first, the index of the range of each number."""
         points, numbers = self.store.rows(self.keys_of(keys), since, until)
         return pa.array(points), pa.array(numbers)
 
@@ -380,9 +377,9 @@ class Index:
         return self._table(columns, times)
 
     def windows(self, grid: Grid, since: int | None, until: int) -> pa.Table:
-        """The keys of the non-empty windows of a grid with a stop in (since, until].
+        """The non-empty windows of a grid with a stop in (since, until].
 
-        The stop of each is in `TIME`.
+        They are given by their keys, with their stops in `TIME`.
 
         Raises:
             SpecError: If there are too many.
@@ -392,7 +389,7 @@ class Index:
             found = self.store.windows(length, every, grid.offset, since, until)
         except MemoryError as error:
             raise SpecError(
-                f"more than {error} windows are over at once: advance in smaller "
+                f"more than {error} windows are closed at once: advance in smaller "
                 "steps, or give a larger ",
                 Argument("every"),
             ) from None
@@ -403,7 +400,7 @@ class Index:
         return pa.Table.from_arrays(arrays, names=[*self._by, TIME])
 
     def is_held(self, rows: pa.Table) -> pa.Array:
-        """A mask of the rows, with their numbers, that have an entry."""
+        """A mask of the rows that have an entry, by key, time and number."""
         if not self.numbered:
             return pc.is_valid(self.last_times(rows.select(self._by)))
         keys = self.keys_of(rows)

@@ -73,20 +73,19 @@ class KeyedWindows(Snapshots):
     - "update": per batch and key with new rows, the window at the key's latest row.
     - "change": as "update", and per key when the watermark passes a time at which a row
       leaves one of its windows: the windows at the watermark. So a table with the last
-      result of each key is never behind the watermark.
+      result of each key is as of the watermark or later.
     - "slide": per key and hopping window, when the watermark passes its end. A session
-      is emitted when the watermark passes its last row by the gap, a window that a row
-      closes (`until("flag")`, `every=rows(k)`) when it passes that row. Empty windows
-      (`empty=True`) are emitted with the key's next non-empty one.
+      is emitted when the watermark passes its last row by the gap. A window that a row
+      closes (`until("flag")`, `every=rows(k)`) is emitted when it passes that row.
+      Empty windows (`empty=True`) are emitted with the key's next non-empty one.
 
     Rows of one batch have arrived together, unless `arrival=` orders them, by a column
     or several.
 
-    Threads may share an object: calls wait for one another, except `query` and
-    `query_many` with results that can be folded, which go on beside them and see a
-    prefix of the batches. `watermark` and `late_count` may be read at any time. A call
-    from within a call (from a function of a custom aggregation) raises
-    `WindowBusyError`.
+    Threads may share an object: calls wait for one another. `query` and `query_many`
+    do not wait if their results can be folded; they see a prefix of the batches.
+    `watermark` and `late_count` may be read at any time. A call from within a call
+    (from a function of a custom aggregation) raises `WindowBusyError`.
 
     Args:
         spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
@@ -105,8 +104,8 @@ class KeyedWindows(Snapshots):
             key is emitted again, not those before it. "correct" supports neither
             sessions, nor windows that rows close or begin, nor `empty=True`, nor
             `rows(n)` alone.
-        keep: For how long rows are kept behind the watermark at least, as `late`: the
-            horizon of `query`. Default: the longest window and `late`.
+        keep: The least time for which rows are kept behind the watermark, of the type
+            of `late`: the horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
             then nulls. By default they stay in order of arrival: by batch, within it by
             `arrival=`, otherwise as they are. With `arrival=`, that order comes first,
@@ -116,7 +115,7 @@ class KeyedWindows(Snapshots):
             gets no result.
         schema: The columns of the stream with their Arrow types: a mapping such as
             `{"t": pa.timestamp("us"), "x": "float64"}`, or a `pyarrow.Schema`. Batches
-            may have more columns. By default the first batch has them.
+            may have more columns. By default those of the first batch.
         on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`. `windows=`
             are those of `hopping` with `every=`, or if one is a `Query`; these must be
             of time. `landmark` and `delta` go with `emit="final"`.
@@ -208,7 +207,7 @@ class KeyedWindows(Snapshots):
             None if deletes is None else check_column_name(deletes, "deletes")
         )
         self._query: StreamQuery | None = None
-        # In ticks, as `late=` and `keep=` say, once the columns are known.
+        # `late=` and `keep=` in ticks, once the columns are known.
         self._delay, self._kept = 0, 0
         self._store = MemoryStore()
         self._directory: Directory | None = None
@@ -218,7 +217,7 @@ class KeyedWindows(Snapshots):
         self._watermark: int | None = None
         self._answers: list[pa.Table] = []
         self._saved: frozenset[int] = frozenset()
-        # Of the last snapshot, which `changes` follows.
+        # The last snapshot, on which `changes` is based.
         self._checksum: int | None = None
         self._is_ahead, self._before = False, None
         self.late_count = 0
@@ -233,9 +232,8 @@ class KeyedWindows(Snapshots):
 
         Args:
             batch: A table of any library that `rolling` accepts, with rows in any
-                order. All batches have the same columns; integers that come into a
-                column of floats are floats, and other types convert if no value
-                changes.
+                order. All batches have the same columns. Integers in a column of floats
+                become floats; other types are converted if no value changes.
 
         Raises:
             SpecError: If a column is missing or of a wrong type, a time is missing, or
@@ -297,7 +295,7 @@ class KeyedWindows(Snapshots):
         ahead = self._largest - self._delay
         if watermark is not None:
             ahead = self._query.tick(watermark)
-        # No row is at or before a time below int64.
+        # No row is at or before a time below the least int64.
         if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
             return
 
@@ -309,11 +307,12 @@ class KeyedWindows(Snapshots):
 
     @synchronized
     def collect(self) -> pa.Table:
-        """Gives the results emitted since the last call.
+        """Returns the results emitted since the last call.
 
         Returns:
-            An Arrow table; with `emit="final"` in order of time for each `advance`,
-            and sessions key by key, by the batch and time of their first rows.
+            An Arrow table. With `emit="final"` the results of each `advance` are in
+            order of time; sessions are key by key, in the order of the batch and time
+            of each key's first row.
 
         Raises:
             SpecError: If there was no batch yet: the columns are unknown then.
@@ -337,7 +336,7 @@ class KeyedWindows(Snapshots):
         """Keeps results until `collect`.
 
         Raises:
-            SpecError: If they cannot be in one table with those kept already.
+            SpecError: If their types differ from those of the results before them.
         """
         if answers is None or self._query is None:
             return
@@ -374,7 +373,7 @@ class KeyedWindows(Snapshots):
 
     @synchronized
     def keys(self) -> pa.Table:
-        """Gives the keys that have rows in the horizon, each with its latest time.
+        """Returns the keys that have rows in the horizon, each with its latest time.
 
         Returns:
             An Arrow table: the columns of `by=`, and the column of times.
@@ -396,9 +395,9 @@ class KeyedWindows(Snapshots):
     def evict_idle(self, until: Any) -> int:
         """Evicts all keys whose latest row is at or before a time.
 
-        Keys are evicted without it once no window can hold their rows, except where
-        there are windows of `rows(n)`, or that rows close. Hopping windows and sessions
-        of these keys that are still open are dropped, too.
+        Without this call, a key is evicted when no window can hold its rows any more,
+        unless there are windows of `rows(n)` or windows that rows close. Open hopping
+        windows and sessions of the evicted keys are dropped, too.
 
         Args:
             until: A time, as for `advance`. With `emit="final"` or "slide", at most the
@@ -428,7 +427,7 @@ class KeyedWindows(Snapshots):
     def nbytes(self) -> int:
         """The bytes of the rows, of their index, and of results that wait.
 
-        Rows in memory that are in a page, too, count once, unless they are a copy.
+        Rows that share the memory of a page count once.
 
         Cost: O(pages).
         """
@@ -455,7 +454,7 @@ class KeyedWindows(Snapshots):
 
     @synchronized
     def explain(self) -> str:
-        """Explains in a few lines what is emitted, from what, and what can be asked.
+        """Describes in a few lines the results, their input, and possible queries.
 
         Cost: O(pages).
 
@@ -550,7 +549,7 @@ class KeyedWindows(Snapshots):
             **request: As for the class, without what the snapshot holds.
 
         Returns:
-            Windows whose further results equal those of the original.
+            Windows whose later results equal those of the original.
 
         Raises:
             SnapshotError: If the bytes are damaged, or of another spec, or `changes`
@@ -590,7 +589,7 @@ class KeyedWindows(Snapshots):
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
-        if shard.query.folds:  # no rows are read, but to merge pages
+        if shard.query.folds:  # rows are read only to merge pages
             shard.pages.trim(0)
         windows._drop_others(shard)
         windows._shard = shard

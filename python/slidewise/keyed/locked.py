@@ -33,7 +33,7 @@ class Locked:
     """An object with one lock, which its copies do not share.
 
     Attributes:
-        derived: The attributes that a copy does not take over, but makes anew.
+        derived: The attributes that a copy computes again instead of copying them.
     """
 
     derived: ClassVar[tuple[str, ...]] = ()
@@ -88,7 +88,7 @@ class Locked:
         """Undoes the changes of an earlier call that did not finish."""
 
     def _derive(self) -> None:
-        """Makes the derived attributes anew that every call needs."""
+        """Computes the derived attributes that every call needs."""
 
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
         """A copy of the state, with a new lock."""

@@ -1,9 +1,9 @@
 """Pages: the units in which the state of a stream is read and written.
 
-A page holds one Arrow record batch behind a header. A store holds the bytes: a dict, or
-the state of a streaming query. A page that was read stays decoded until it is trimmed.
-The bytes of a new page are made when they are asked for: a page of few rows is merged
-with others soon, and many are in no snapshot.
+A page is a header and one Arrow record batch. A store holds the bytes: a dict, or the
+state of a streaming query. A page that was read stays decoded until it is trimmed. The
+bytes of a new page are made when they are requested: a page of few rows is merged with
+others soon, so many pages are in no snapshot.
 
 ```text
 magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC message
@@ -31,7 +31,7 @@ _TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
 
 
 class Page:
-    """Rows on their way to a store.
+    """The rows of a page, whose bytes are not made yet.
 
     Args:
         rows: The rows, in memory that does not change.
@@ -52,11 +52,11 @@ class Page:
         return _HEADER.size + body
 
     def __len__(self) -> int:
-        """The number of these bytes, which are the same for equal rows."""
+        """The number of bytes, which depends on the rows only."""
         return self._size
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies are bytes."""
+        """Copies and pickles a page as bytes."""
         return bytes, (bytes(self),)
 
 
@@ -94,7 +94,7 @@ class MemoryStore:
 
     @property
     def page_numbers(self) -> set[int]:
-        """The pages that are there."""
+        """The numbers of the pages."""
         return {*self._pages}
 
     def blobs(self) -> dict[int, bytes]:
@@ -113,11 +113,11 @@ class MemoryStore:
         )
 
     def held(self, pages: Iterable[int]) -> dict[int, SupportsBytes | None]:
-        """Some pages as they are; None for those that are not there."""
+        """The contents of some pages; None for those that are missing."""
         return {page: self._pages.get(page) for page in pages}
 
     def restore(self, pages: Mapping[int, SupportsBytes | None]) -> None:
-        """Restores pages to earlier ones; None removes a page."""
+        """Restores the earlier contents of pages; None removes a page."""
         for page, blob in pages.items():
             if blob is None:
                 self.remove(page)
@@ -128,30 +128,30 @@ class MemoryStore:
 class Pages:
     """The decoded pages of a store, and their changes since the last commit.
 
-    A page is written once: another version of its rows is another page.
+    A page never changes: other rows make another page.
 
     Args:
         store: The store.
-        trusts: Whether pages are known to hold valid arrays, which a checksum cannot
-            tell.
+        trusts: Whether pages are known to hold valid arrays. If not, the arrays are
+            validated: a checksum shows only that the bytes are unchanged.
     """
 
     def __init__(self, store: Store, *, trusts: bool = True) -> None:
         self.store = store
         self.trusts = trusts
         self.next_page = 0
-        # The page read last is the last one.
+        # Least recently read first.
         self._tables: OrderedDict[int, pa.Table] = OrderedDict()
-        # Those that no commit has written yet.
+        # The pages that no commit has written yet.
         self._written: dict[int, Page] = {}
         self._removed: set[int] = set()
         self._traffic = dict.fromkeys(_TRAFFIC, 0)
 
     def add(self, table: pa.Table) -> int:
-        """Adds a page; gives its number.
+        """Adds a page; returns its number.
 
         Args:
-            table: Its rows, in memory that does not change.
+            table: The rows, in memory that does not change.
         """
         page = self.next_page
         self.next_page += 1
@@ -185,15 +185,15 @@ class Pages:
         return table
 
     def check(self, page: int, schema: pa.Schema, count: int) -> None:
-        """Reads a page, and checks its number of rows, and that they have times.
+        """Reads a page; checks its number of rows, and that no time is missing.
 
         Raises:
-            SnapshotError: If not, or if it is missing or damaged.
+            SnapshotError: If a check fails, or the page is missing or damaged.
         """
         rows = self.read(page, schema)
         needed = [name for name in (TIME, NUMBER) if name in schema.names]
         if len(rows) != count or any(rows[name].null_count for name in needed):
-            raise SnapshotError(f"page {page} has other rows than it should")
+            raise SnapshotError(f"page {page} has other rows than the directory states")
 
     def remove(self, page: int) -> None:
         """Removes a page."""
@@ -204,12 +204,12 @@ class Pages:
             self._removed.add(page)
 
     def drop(self, pages: Iterable[int]) -> None:
-        """Drops decoded pages, which the store may have in other versions."""
+        """Drops decoded pages that may differ from those of the store."""
         for page in pages:
             self._tables.pop(page, None)
 
     def keep(self, pages: Iterable[int]) -> None:
-        """Drops decoded pages that are not among some."""
+        """Drops all decoded pages but some."""
         self.drop(self._tables.keys() - set(pages))
 
     @property
@@ -239,7 +239,7 @@ class Pages:
         return [*self._tables.values()]
 
     def trim(self, most: int) -> None:
-        """Drops decoded pages, least recently read first, until few bytes are left."""
+        """Drops decoded pages, least recently read first, until `most` bytes remain."""
         held = sum(table.nbytes for table in self._tables.values())
         for page in list(self._tables):
             if held <= most:
@@ -249,7 +249,7 @@ class Pages:
 
 
 def buffers_of(table: pa.Table) -> dict[int, int]:
-    """The bytes of the memory that a table is in, by address."""
+    """The sizes of the buffers of a table, by address."""
     return {
         buffer.address: buffer.size
         for column in table.columns

@@ -1,4 +1,4 @@
-"""`Queries`: what `KeyedWindows` answer at any time, and which keys they have."""
+"""`Queries`: the queries of `KeyedWindows`, and their keys."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queries"]
 
-# Tables of keys that need no frame.
+# Tables of keys that are used without conversion by `frames`.
 _FAST = (pa.Table, pa.RecordBatch)
 
 
@@ -40,8 +40,8 @@ class Queries(Locked):
         _shard: The state; None before the first batch.
         _largest: The latest time seen, in ticks; None without rows.
         _watermark: The watermark, in ticks; None before the first.
-        _reader: Answers from the entries of the state; None before the first question,
-            and where results cannot be folded.
+        _reader: Answers from the entries of the state; None before the first query,
+            and if results cannot be folded.
     """
 
     _spec: Spec
@@ -61,14 +61,14 @@ class Queries(Locked):
         plus: Mapping[str, Any] | None = None,
         valid_until: bool = False,
     ) -> dict[str, Any]:
-        """Gives the results of a key at any time, over all rows that were accepted.
+        """Returns the results of a key at any time, over all accepted rows.
 
-        They are those of `rolling(rows, ..., at=)` over all rows that were ingested in
-        time, whether the watermark has passed them or not: of windows that end at the
-        time, whatever `emit` is. A key without rows has those of an empty window.
-        Hopping windows are rolling ones of their length here: (at − length, at]. Those
-        of `until` have the rows behind the last flag, and with `plus=` all rows of the
-        window that its row is in; they can be asked for at the watermark or later.
+        The results equal those of `rolling(rows, ..., at=)` over all rows that were not
+        late, whether the watermark has passed them or not. Windows end at the time,
+        whatever `emit` is. A key without rows has the results of an empty window.
+        Hopping windows are rolling ones of their length here: (at − length, at]. A
+        window of `until` holds the rows after the last flag, and with `plus=` all rows
+        of the window of its row; it can be queried at the watermark or later.
 
         Args:
             key: The key: a mapping from the columns of `by=`, a tuple in their order,
@@ -78,12 +78,12 @@ class Queries(Locked):
             windows: A length, or several, as in the Spec: any up to the horizon, which
                 is the longest window and `late`, or `keep=`. By default the windows of
                 the Spec.
-            plus: Values by column of a row that counts as if it had arrived at that
-                time, after all others of the key. It is not stored. Columns that are
-                left out are null.
-            valid_until: Also gives `valid_until_<window>` per window: the first time at
-                which the results change since rows leave it, if nothing arrives. None
-                if they never do, as for `rows(n)`, `landmark` and `until`.
+            plus: The values, by column, of an extra row: it counts as if it had arrived
+                at that time, after all others of the key. It is not stored. Columns
+                that are left out are null.
+            valid_until: Whether to return also `valid_until_<window>` per window: the
+                first time at which the results change because rows leave it, if no rows
+                arrive. None if they never do, as for `rows(n)`, `landmark` and `until`.
 
         Returns:
             The results by column, such as `{"n_1h": 3}`, in the order of the windows.
@@ -98,8 +98,8 @@ class Queries(Locked):
             call it while one ingests. `valid_until=True` costs as much for each time at
             which rows leave before the results change: O(n log n) where all leave. With
             aggregations that read all rows of a window (quantiles and such, text,
-            Python) and with `rows(n)`, that of these rows and of a kernel call, some
-            milliseconds, and calls wait for one another.
+            Python) and with `rows(n)`, the cost is that of these rows and of a kernel
+            call, some milliseconds, and calls wait for one another.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
@@ -118,7 +118,7 @@ class Queries(Locked):
         tick = self._latest() if _is_latest(at) else query.tick(at)
         if reader is not None and windows is None and plus is None and not valid_until:
             answer = reader.ask(key, tick)
-            # Rows go after the watermark has moved.
+            # Rows are evicted after the watermark has moved, so check the bound last.
             evicted = shard.evicted(self._watermark)
             if answer is not None and tick >= reader.earliest(evicted):
                 return answer
@@ -146,14 +146,14 @@ class Queries(Locked):
             at: The name of a column of times of that table, a time for all of its rows,
                 or "latest". Default "latest".
             windows: As for `query`.
-            plus: Columns of the stream that the table has: each row of it counts as if
-                it had arrived, as for `query`, for itself alone. A mapping of columns
-                of the stream to those of the table if they have other names.
+            plus: Columns of the stream that are in the table: they are the values of an
+                extra row, as for `query`, for this row's results only. If their names
+                differ, a mapping from columns of the stream to those of the table.
             valid_until: As for `query`.
 
         Returns:
-            The table, of the same type, its rows in order, with the results. A dict of
-            lists has the lists that were given, not copies.
+            The table, of the same type and in the same order, with the results. For a
+            dict of lists, a dict with the same lists, not copies.
 
         Raises:
             SpecError: As for `query`.
@@ -194,7 +194,7 @@ class Queries(Locked):
         if reader and is_declared and tick is not None and is_fast:
             answer = reader.listed if lists else reader.appended
             found: Any = answer(keys, tick)
-            # Rows go after the watermark has moved.
+            # Rows are evicted after the watermark has moved, so check the bound last.
             evicted = shard.evicted(self._watermark)
             if found is not None and tick >= reader.earliest(evicted):
                 return found
@@ -213,7 +213,7 @@ class Queries(Locked):
         results = None
         if reader is not None and is_declared:
             results = reader.ask_many(key_table, ticks)
-            # Rows go after the watermark has moved.
+            # Rows are evicted after the watermark has moved, so check the bound last.
             evicted = shard.evicted(self._watermark)
             if evicted is not None and not reader.covers(ticks, evicted):
                 results = None
@@ -231,7 +231,7 @@ class Queries(Locked):
             SpecError: If there were no rows yet, or there are sessions.
         """
         if self._before is not None and not self._lock.locked():
-            # A change was interrupted, and is taken back.
+            # Roll back a change that was interrupted.
             with self._locked():
                 pass
         shard = self._shard
@@ -251,7 +251,7 @@ class Queries(Locked):
         return reader
 
     def _latest(self) -> int:
-        """The latest time of the store.
+        """The latest time of the stream.
 
         Raises:
             SpecError: If there is none.
@@ -269,7 +269,7 @@ class Queries(Locked):
         reader: Reader | None = self._fold_reader(shard)
         if reader is None:
             with self._locked():
-                # What failed meanwhile has taken its state back.
+                # A call that failed meanwhile has rolled the state back.
                 shard = self._asked("query()")
                 horizon = self._horizon(shard)
                 horizon.check(questions.ticks, spans)
@@ -279,7 +279,7 @@ class Queries(Locked):
         answers = reader.answer(
             questions, spans, self._horizon(shard), expiry=valid_until
         )
-        # Rows go after the watermark has moved: so this is checked afterwards.
+        # Rows are evicted after the watermark has moved, so this is checked last.
         self._horizon(shard).check(questions.ticks, spans)
         return answers.named(spans, shard.query)
 
@@ -312,12 +312,12 @@ def _value(name: str, value: pa.Scalar) -> Any:
     except (OverflowError, ValueError) as error:
         raise SpecError(
             f"the result {name!r} ({value.type}) is out of the range of "
-            "Python's times: ask by query_many() of a table, which gives a column"
+            "Python's times: use query_many() with a table, which returns a column"
         ) from error
 
 
 def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[Any]:
-    """A column as a list, which is that of the keys if they have it.
+    """A column as a list: for a column of the keys, the list that was given.
 
     Raises:
         SpecError: As for `_value`.
@@ -329,23 +329,23 @@ def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[An
 
 
 def _holds_lists(keys: Any) -> bool:
-    """Whether these are a dict with a column that is a list: then all should be."""
+    """Whether the keys are a dict with a list among its columns."""
     return isinstance(keys, dict) and any(
         isinstance(values, list) for values in keys.values()
     )
 
 
 def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:
-    """The columns of `keys=` that extra rows have."""
+    """The columns of `keys=` with values of extra rows."""
     if plus is None or isinstance(plus, str):
         return () if plus is None else (plus,)
     return plus.values() if isinstance(plus, Mapping) else plus
 
 
 def _as_table(keys: dict[Any, Any], read: Container[str]) -> pa.Table:
-    """Lists of Python values as a table, in which lists that are not read are null.
+    """Lists of Python values as a table.
 
-    So these may hold any objects.
+    Lists that are not read may hold any objects; their columns are null.
 
     Raises:
         SpecError: If a name is not text, they differ in length, or one that is read has

@@ -1,7 +1,7 @@
 """`Query`: a `Spec` over a stream of rows.
 
-A query defines the columns of the state, their order, and the results from rows. It
-calls the kernels of tables, so its results are the same.
+A query defines the columns of the state, the order of rows, and the results of rows. It
+calls the kernels of tables, so its results equal those of tables.
 """
 
 from collections import Counter
@@ -57,9 +57,9 @@ class Query:
         schema: The columns of the rows.
         emit: When results are emitted: "arrival", "final", "update", "change" or, for
             hopping windows, "slide".
-        then_by: Columns that order rows of equal time; without, order of arrival.
-        deletes: A column of booleans: a row where it is true deletes one with its key
-            and time, the first by `then_by`, otherwise the first that arrived.
+        then_by: Columns that order rows of equal time; if empty, order of arrival.
+        deletes: A column of booleans. A row where it is true deletes one row with its
+            key and time: the first by `then_by`, otherwise the first that arrived.
         corrects: Whether late rows are accepted, and changed results emitted again.
     """
 
@@ -80,7 +80,7 @@ class Query:
     def _kept(self) -> tuple[str, ...]:
         """The columns of the state: keys, aggregated columns, and those of `then_by`.
 
-        All columns if rows may be emitted again.
+        If rows may be emitted again, all columns.
         """
         if self.corrects and self.emit == "final":
             return tuple(name for name in self.schema.names if name != self.spec.on)
@@ -90,8 +90,8 @@ class Query:
         return tuple(name for name in names if name != self.spec.on)
 
     @cached_property
-    def leaf(self) -> pa.Schema:
-        """The columns of rows that are answered."""
+    def kept_schema(self) -> pa.Schema:
+        """The columns of rows that stay in the state, and the ticks."""
         fields = [pa.field(TIME, pa.int64())]
         fields += [pa.field(name, self._stored_type(name)) for name in self._kept]
         return pa.schema(fields)
@@ -100,7 +100,7 @@ class Query:
     def waiting(self) -> pa.Schema:
         """The columns of rows that wait for the watermark: all of them.
 
-        The column of times is made of the ticks again.
+        The column of times is made from the ticks.
         """
         names = [name for name in self.schema.names if name != self.spec.on]
         fields = [pa.field(name, self._stored_type(name)) for name in names]
@@ -147,7 +147,7 @@ class Query:
 
     @cached_property
     def reaching(self) -> tuple[WindowSpec, ...]:
-        """The windows that end with a row, and begin where other rows say."""
+        """The windows that end with a row, and whose start depends on other rows."""
         windows = () if self.spec.is_hopping else self.spec.windows
         return tuple(window for window in windows if window.by_position)
 
@@ -161,13 +161,13 @@ class Query:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows may be kept for as long as their key is."""
+        """Whether some rows are kept as long as their key."""
         return bool(self.rows or self.until or self.reaching)
 
     @cached_property
     def ended(self) -> pa.Schema:
         """The columns of the last emitted windows of keys."""
-        keys = self.leaf.empty_table().select([TIME, *self.spec.by]).schema
+        keys = self.kept_schema.empty_table().select([TIME, *self.spec.by]).schema
         return keys.append(pa.field(LAST, pa.int64()))
 
     @property
@@ -177,7 +177,7 @@ class Query:
 
     @cached_property
     def parts(self) -> "tuple[Query, ...]":
-        """The query of each of several hopping windows, or the query itself."""
+        """Per window of several hopping windows, its query; else the query itself."""
         if not self.spec.several:
             return (self,)
         specs = [
@@ -207,7 +207,7 @@ class Query:
 
     @cached_property
     def folds(self) -> bool:
-        """Whether results are folds of entries, so that no rows are needed."""
+        """Whether results are folds of entries, which need no rows."""
         whole = self.rows or self.sessions or self.closing or self.reaching
         return not whole and self.request([])[1].folds
 
@@ -395,14 +395,14 @@ class Query:
         return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
-        """Removes from rows one with the time and key of each of `deleted`.
+        """Removes, for each row of `deleted`, one row with its time and key.
 
-        It is the first by `then_by`, otherwise the first in order.
+        This is the first by `then_by`, otherwise the first in order.
         """
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
-        # Deletions are few, so that a loop over them is fast.
+        # Deletions are few, so a loop over them is fast.
         wanted = Counter(theirs.to_pylist())
         near = pc.indices_nonzero(pc.is_in(own, theirs))
         near = near.take(_order(rows.take(near), self.then_by))
@@ -416,7 +416,7 @@ class Query:
         return rows.filter(stays).combine_chunks()
 
     def distinct(self, rows: pa.Table, *names: str) -> pa.Array:
-        """The first row of each distinct key, and of these columns besides."""
+        """The first row of each distinct key and value of these columns."""
         ticks = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
         return self._distinct(rows, [*self.spec.by, *names], ticks)[0]
 
@@ -424,7 +424,7 @@ class Query:
     def _distinct(
         rows: pa.Table, names: Iterable[str], ticks: pa.Array
     ) -> tuple[pa.Array, pa.Array]:
-        """The first row of each distinct key, in order, and the latest of its ticks."""
+        """Per distinct key, in order, its first row and its latest tick."""
         keys = [one_array(rows.column(name)) for name in names]
         firsts, latest = _core.distinct_keys(keys, ticks)
         return pa.array(firsts), pa.array(latest)
@@ -434,13 +434,13 @@ class Query:
     ) -> tuple[pa.Table, KernelCall]:
         """Concatenates rows, and binds them to a kernel call."""
         spec = spec or self.spec_of_points
-        parts = [self.leaf.empty_table(), *tables]
+        parts = [self.kept_schema.empty_table(), *tables]
         table = pa.concat_tables(parts, promote_options="default").combine_chunks()
         table = self.timed(table)
         return table, KernelCall(frame(table), spec, history=history)
 
     def answer_points(self, rows: pa.Table, points: pa.Table) -> list[pa.Array]:
-        """Results from rows at the query points in a table of times and keys."""
+        """The results of rows at query points, a table of times and keys."""
         _, request = self.request([rows])
         request.name_row = self.naming(points)
         at = query_points_of(frame(points), request, self.spec_of_points)
@@ -452,16 +452,16 @@ class Query:
 
     @cached_property
     def spec_of_points(self) -> Spec:
-        """The Spec without `arrival=`, by which rows of the state are read.
+        """The Spec for rows of the state: without `arrival=`.
 
-        For hopping windows it counts rows, too, to find the non-empty windows.
+        For hopping windows it also counts rows, to find the non-empty windows.
         """
         counted = self.emit == "slide" and not (self.sessions or self.closing)
         rows = ((ROWS, count()),) if counted else ()
         return self.spec.replace(arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
-        """Results of due rows, in order; all rows before them have arrived."""
+        """The results of due rows, in order; all rows before them have arrived."""
         history = len(earlier)
         _, request = self.request([earlier, self.kept(due)], history=history)
         request.name_row = self.naming(due)
@@ -474,12 +474,12 @@ class Query:
         return keys.append_column(self.spec.on, self.restore(ticks))
 
     def answer_arrival(self, earlier: pa.Table, rows: pa.Table) -> list[pa.Array]:
-        """Results of new rows, over earlier ones and those that arrived before them."""
+        """The results of new rows, over earlier rows and those that arrived first."""
         points = self.query_points(rows)
         if self.spec.arrival is None and not self.rows:
             both = pa.concat_tables([earlier, self.kept(rows)]).combine_chunks()
             return self.answer_points(self.sort(both) if self.then_by else both, points)
-        # rows(n) holds the latest rows that have arrived, and so depends on arrival.
+        # rows(n) holds the latest rows that have arrived, so it depends on arrival.
         spec = self.spec.replace(arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
@@ -545,7 +545,7 @@ def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
 
 
 def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
-    """Indices that sort rows stably by those of the columns that they have."""
+    """Indices that sort rows stably by the given columns that they have."""
     keys = [(name, "ascending") for name in names if name in rows.column_names]
     return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
 

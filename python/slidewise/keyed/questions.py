@@ -1,7 +1,7 @@
 """Questions to a stream: keys, times and extra rows, in the types of its state.
 
-A question is a key and a time, at which windows end. All that a user gives is checked
-here: what cannot be converted without loss is refused.
+A question is a key and a time at which windows end. User values are converted here;
+values that cannot be converted without loss are refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,21 +34,21 @@ __all__ = [
     "ticks_of",
 ]
 
-# The latest time of the store, as `at=` names it.
+# The value of `at=` for the latest time of the stream.
 LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Keys and times, at which windows are evaluated.
+    """The keys and times for which windows are evaluated.
 
     Attributes:
         keys: The key columns in the types of the state, a row per question; a column of
-            numbers where there are no keys.
+            numbers if there are no key columns.
         ticks: The times, in ticks of the stream.
-        plus: Per question a row that counts as if it had arrived at the time of the
-            question, after all others: its columns in the types of the state. None for
-            none.
+        plus: Per question, an extra row: it counts as if it had arrived at the time of
+            the question, after all others. Its columns have the types of the state.
+            None for no extra rows.
     """
 
     keys: pa.Table
@@ -59,7 +59,7 @@ class Questions:
         return len(self.ticks)
 
     def slice(self, start: int, count: int) -> "Questions":
-        """Some of them, in order."""
+        """A range of the questions."""
         plus = None if self.plus is None else self.plus.slice(start, count)
         return Questions(
             self.keys.slice(start, count), self.ticks.slice(start, count), plus
@@ -79,7 +79,7 @@ def key_table(query: Query, key: Any) -> pa.Table:
     """
     values = _key_values(query.spec.by, key)
     columns = {
-        name: _key_array(name, value, query.leaf.field(name).type)
+        name: _key_array(name, value, query.kept_schema.field(name).type)
         for name, value in values.items()
     }
     return pa.table(columns or {NUMBER: row_numbers(1)})
@@ -157,7 +157,7 @@ def keys_of(query: Query, target: Frame) -> pa.Table:
     require(target, query.spec.by, "keys=")
     columns = {}
     for name in query.spec.by:
-        column, kind = target.column(name), query.leaf.field(name).type
+        column, kind = target.column(name), query.kept_schema.field(name).type
         try:
             columns[name] = _as_key(column, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -195,7 +195,7 @@ def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
 
 
 def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
-    """A row of values by column, as a table; columns that are left out are null.
+    """A row from a mapping of columns to values, as a table; other columns are null.
 
     Raises:
         SpecError: If a column is unknown, or a value does not fit it.
@@ -219,7 +219,7 @@ def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
 
 
 def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
-    """A value in a type, which must hold it: Arrow itself cuts fractions and units.
+    """A value as an array of a type, without loss: Arrow itself truncates fractions.
 
     Raises:
         pyarrow.ArrowInvalid: If it would change.
@@ -245,7 +245,7 @@ def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
 def plus_of(
     query: Query, target: Frame, plus: Mapping[str, str] | Sequence[str]
 ) -> pa.Table:
-    """Rows of values from columns of a table; columns that are left out are null.
+    """Extra rows from columns of a table; columns that are left out are null.
 
     Args:
         query: The query.
@@ -278,13 +278,13 @@ def plus_of(
 
 
 def _plus_type(query: Query, name: str) -> pa.DataType:
-    """The type of a column that an extra row may have."""
+    """The type of a column of extra rows."""
     given = (query.spec.on, *query.spec.by)
     if name in given:
         raise SpecError(
             Argument("plus"),
             f" names {name!r}, which is given already: the row has the key and the "
-            "time of its question",
+            "time of its query",
         )
     known = [
         other for other in query.schema.names if other not in (*given, query.deletes)
@@ -300,7 +300,7 @@ def _plus_type(query: Query, name: str) -> pa.DataType:
 
 
 def _converts(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether values of a type mean the same in another."""
+    """Whether values of a type can be converted without a change of meaning."""
     if given == kind or pa.types.is_null(given):
         return True
     return any(is_one(given) and is_one(kind) for is_one in (_is_number, _is_text)) or (
@@ -322,7 +322,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _plus_table(query: Query, given: Mapping[str, pa.Array], rows: int) -> pa.Table:
     """Extra rows in the columns of the state, without keys and times."""
     columns = {}
-    for field in query.leaf:
+    for field in query.kept_schema:
         if field.name not in query.schema.names or field.name in query.spec.by:
             continue
         columns[field.name] = given.get(field.name, pa.nulls(rows, field.type))

@@ -1,10 +1,10 @@
 """Readers: answer questions to a stream, from its entries or from its rows.
 
-`FoldReader` folds the entries of the index, where results can be folded beforehand and
-windows are of time. `RowReader` serves the rest: the rows in the windows of these keys
-become one table, and the kernel evaluates the windows at the times of the questions. A
-question with an extra row sees rows that others do not: then each question is a group
-of its own, with the rows of its key that its windows reach.
+`FoldReader` folds the entries of the index. It answers windows of time, if results can
+be folded. `RowReader` answers all others: the rows in the windows of the keys become
+one table, and the kernel evaluates the windows at the times of the questions. With
+extra rows, each question becomes a group of its own, with copies of the rows in its
+windows, because it alone sees its extra row.
 """
 
 from bisect import bisect_left, bisect_right
@@ -36,9 +36,9 @@ __all__ = [
     "RowReader",
 ]
 
-# Rows that are copied for questions of their own, in one kernel call.
+# The most rows that are copied for groups of single questions, in one kernel call.
 _MOST_ROWS = 1 << 20
-# Questions that are answered in one piece of memory.
+# The most questions whose answers come as one Arrow message.
 _MAX_MESSAGE_ROWS = 4096
 _CODE = pa.uint32()
 _LARGEST = 2**63 - 1
@@ -50,15 +50,15 @@ class Answers:
 
     Attributes:
         results: Per window, the results by name, at least those of the Spec.
-        until: Per window, the first ticks at which a row leaves it, null for never;
-            None if it was not asked for.
+        until: Per window, the first ticks at which a result changes because a row
+            leaves it, null for never; None if it was not requested.
     """
 
     results: list[dict[str, Result]]
     until: list[pa.Array] | None
 
     def named(self, windows: Sequence[WindowSpec], query: Query) -> dict[str, Result]:
-        """The results by column, window by window, then when they change.
+        """The results by column, window by window, then the times of their changes.
 
         Raises:
             SpecError: If two columns have one name.
@@ -79,13 +79,13 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the tables of one schema are asked about.
+    """How the keys and answers of tables of one schema are read and written.
 
     Attributes:
         read: The columns that are read, by their places in the table.
         keys: The places of the keys among these, in the order of `by=`.
         schema: That of the answers.
-        leads: Whether the answers begin with the columns of the table.
+        leads: Whether answers include the columns of the table, as the first ones.
     """
 
     read: list[int]
@@ -95,7 +95,7 @@ class Layout:
 
 
 class Reader(Protocol):
-    """What answers questions to a stream."""
+    """Answers questions to a stream."""
 
     def answer(
         self,
@@ -105,13 +105,13 @@ class Reader(Protocol):
         *,
         expiry: bool,
     ) -> Answers:
-        """Answers questions over windows, which the rows that are kept cover.
+        """Answers questions over windows whose rows are all kept.
 
         Args:
             questions: The questions.
             windows: Windows of time or rows; any length.
             horizon: How far back rows are kept.
-            expiry: Whether to tell when rows leave the windows.
+            expiry: Whether to find when results change because rows leave windows.
 
         Raises:
             ResultOverflowError: As for `rolling`.
@@ -130,14 +130,14 @@ class FoldReader:
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
         self._asks = self.index.plain(shard.windows)
-        # For the table asked about last; None if it is not as it should be.
+        # The layout of the last table of keys; None if its schema needs `answer`.
         self._known: tuple[pa.Schema, Layout | None] | None = None
 
     def earliest(self, evicted: int | None) -> int:
         """The earliest time at which all rows of the windows of the Spec are kept.
 
         Args:
-            evicted: The time up to which rows may be gone; None if none are.
+            evicted: The time up to which rows may be evicted; None if none are.
         """
         return EARLIEST if evicted is None else evicted + self._longest
 
@@ -149,14 +149,14 @@ class FoldReader:
     def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
 
-        They do where they are not numbers as the kernel gives them, or do not fit.
+        They need it if the kernel's answers must be decoded, or do not fit their type.
         """
         if self._asks is None:
             return None
         return self.index.store.ask(self._asks.question, key, tick)
 
     def ask_many(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
-        """The same of many keys."""
+        """As `ask`, for many keys."""
         if self._asks is None:
             return None
         found = self._asks.answers(self.index.keys_of(keys), ticks)
@@ -173,10 +173,10 @@ class FoldReader:
     def appended(
         self, table: pa.Table | pa.RecordBatch, tick: int
     ) -> pa.Table | pa.RecordBatch | None:
-        """A table of keys with the results at a time behind its columns.
+        """Appends to a table of keys the results at a time.
 
-        None where `ask_many` must tell, or say what is wrong with the table. For a few
-        keys it is twice as fast.
+        None if the table needs `ask_many`, which also raises the errors of a table that
+        is wrong. For a few keys this is twice as fast.
         """
         asks = self._asks
         if asks is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
@@ -206,9 +206,9 @@ class FoldReader:
         return append_batch(table, answers)
 
     def listed(self, keys: Mapping[Any, Any], tick: int) -> dict[str, Any] | None:
-        """Lists of keys with lists of the results at a time; None as for `appended`.
+        """Appends to lists of keys lists of the results at a time; else as `appended`.
 
-        The lists that are given are also in the answer.
+        The answer contains the given lists, not copies.
         """
         asks = self._asks
         if asks is None or not keys.keys().isdisjoint(asks.names):
@@ -226,10 +226,10 @@ class FoldReader:
         return None if found is None else {**keys, **found}
 
     def _layout(self, schema: pa.Schema, asks: Plain) -> Layout | None:
-        """How a table is asked about; None if its types differ from the state's."""
+        """The layout of a table of keys; None if its types differ from the state's."""
         names, by = schema.names, self.query.spec.by
         kinds = dict(zip(names, schema.types, strict=True))
-        held = [(name, self.query.leaf.field(name).type) for name in by]
+        held = [(name, self.query.kept_schema.field(name).type) for name in by]
         right = by and all(kinds.get(name) == kind for name, kind in held)
         apart = len(names) == len(kinds) and kinds.keys().isdisjoint(asks.names)
         if not right or not apart:
@@ -276,7 +276,7 @@ class RowReader:
     ) -> Answers:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
         if questions.plus is not None:
-            # The row of a question is in the window it closes.
+            # The extra row of a question belongs to the window that it closes.
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
@@ -293,7 +293,7 @@ class RowReader:
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         near = pc.is_in(own, theirs)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
-        # Codes are dense among the rows, then among the other keys of the questions.
+        # Codes are dense: first those of the rows, then those of the other questions.
         keys = pc.unique(pa.concat_arrays([own, theirs]))
         own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
         if questions.plus is None and not expiry:
@@ -322,9 +322,10 @@ class RowReader:
         reach: int,
         most: int,
     ) -> Iterator[tuple[Questions, pa.Table, pa.Array]]:
-        """Groups of questions, with a copy of the rows that each reaches, and its own.
+        """Yields some questions at a time, with copies of the rows in their windows.
 
-        So its windows can end with its own row, and lose rows that others have.
+        Each question has a code of its own, so its windows can end with its extra row,
+        and lose rows that are in the windows of others.
 
         Args:
             rows: The rows of their keys, in order.
@@ -332,7 +333,7 @@ class RowReader:
             questions: The questions.
             theirs: The codes of their keys.
             reach: How far the longest window reaches back.
-            most: The most rows of a window of rows; 0 without one.
+            most: The length of the longest window of rows; 0 without one.
         """
         by_key = pa.table({"code": codes, "time": rows[TIME]})
         order = pc.sort_indices(by_key, [("code", "ascending"), ("time", "ascending")])
@@ -358,7 +359,7 @@ class RowReader:
     def _group(
         self, rows: pa.Table, questions: Questions, taken: list[pa.Array]
     ) -> tuple[Questions, pa.Table, pa.Array]:
-        """Copies of rows, and the extra rows after them; and the question of each."""
+        """Some questions, the copies of their rows and extra rows, and their codes."""
         tables = [rows.take(pa.concat_arrays(taken))] if taken else [rows.slice(0, 0)]
         codes = [
             pa.repeat(pa.scalar(at, _CODE), len(own)) for at, own in enumerate(taken)
@@ -379,7 +380,7 @@ class RowReader:
         spec: Spec,
         expires: Horizon | None,
     ) -> Answers:
-        """Runs the kernel over rows; questions see the rows of their code."""
+        """Runs the kernel over rows; a question sees the rows with its code."""
         query = self._query
         table = query.timed(rows)
         points = QueryPoints(questions.ticks, None, theirs, None, "query")
@@ -396,7 +397,7 @@ class RowReader:
 def _leaving(
     first: Sequence[pa.Array], windows: Sequence[WindowSpec], horizon: Horizon
 ) -> list[pa.Array]:
-    """Per window, when rows of some times leave it; null for never."""
+    """Per window, the times at which rows of some times leave it; null for never."""
     pairs = zip(first, windows, strict=True)
     return [horizon.expiry(times, window) for times, window in pairs]
 
@@ -405,15 +406,15 @@ def extra_rows(questions: Questions, query: Query) -> pa.Table:
     """The extra rows of questions, in the columns of the state."""
     assert questions.plus is not None, "questions without extra rows have none"
     columns = [questions.ticks]
-    for field in query.leaf:
+    for field in query.kept_schema:
         if field.name != TIME:
             held = questions.keys if field.name in query.spec.by else questions.plus
             columns.append(held.column(field.name).combine_chunks())
-    return pa.Table.from_arrays(columns, schema=query.leaf)
+    return pa.Table.from_arrays(columns, schema=query.kept_schema)
 
 
 def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
-    """Names a question in messages, by its key and time."""
+    """Returns a function that names a question in messages, by key and time."""
 
     def name(row: int) -> str:
         times = query.restore(questions.ticks)
@@ -424,7 +425,7 @@ def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
 
 
 def _is_copied(kind: pa.DataType) -> bool:
-    """Whether `ask_few` copies columns of a type, which is faster than to append to."""
+    """Whether `ask_few` copies columns of a type: faster than to append to a table."""
     types = pa.types
     return bool(
         types.is_integer(kind)
@@ -444,7 +445,7 @@ def _numbers(count: int) -> pa.Array:
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:
-    """The answers of several groups of questions, in order."""
+    """Concatenates the answers of several groups of questions."""
     first = parts[0]
     if len(parts) == 1:
         return first

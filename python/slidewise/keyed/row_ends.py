@@ -5,8 +5,8 @@ closed when the watermark passes the row that ends it. Rows that may end a windo
 for the watermark: those with a flag, or all rows if every k-th row ends a window.
 
 The rows of a closed `until` leave the index, like those of a session. If every k-th row
-ends a window, the first rows of a key leave by multiples of k: the number of all its
-rows, modulo k, is that of the rows in the index, and nothing is stored besides rows.
+ends a window, the first rows of a key leave in multiples of k. So the number of rows in
+the index is that of all rows of the key, modulo k, and no count is stored.
 
 The start of a window of `landmark` or `delta` never moves back from row to row. So the
 first rows of a key leave, up to the start of the window of its last row.
@@ -31,7 +31,7 @@ def by_key(
 ) -> tuple[pa.Table, pa.Array, pa.Array, pa.Array]:
     """A row of each key, in order of first occurrence.
 
-    Also the earliest and the latest time of each key, and its number of rows.
+    It also gives the earliest and the latest time of each key, and its number of rows.
     """
     codes = query.codes([rows.select(list(query.spec.by))])
     times = rows[TIME].combine_chunks()
@@ -46,23 +46,24 @@ def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.T
         query: The query.
         index: The index.
         log: The log.
-        ends: Rows with a flag, sorted by key, time and number: of each of their keys
-            all flagged rows in the index up to the latest.
+        ends: Rows with a flag, sorted by key, time and number. Per key, they are all
+            flagged rows in the index up to the latest of them.
     """
     keys, _, until, _ = by_key(query, ends)
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), until)
     is_end = pa.array(_core.are_among(numbers, ends[NUMBER].combine_chunks()))
     places = row_numbers(len(numbers)).cast(pa.int64())
-    # The end of the window of each row: the next row with a flag, if it is of its key.
+    # The end of the window of each row: the next row of its key with a flag.
     end = pc.fill_null_backward(pc.if_else(is_end, places, None))
     closed = pc.fill_null(pc.equal(points.take(end), points), False)
     return _taken(log, numbers.filter(closed))
 
 
 def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table:
-    """Rows of the windows that every k-th row of a key ends, key by key, in order.
+    """The rows of the windows that every k-th row of a key ends, key by key, in order.
 
-    The first rows of a key that are in none of them are left out, in whole slides.
+    The first rows of a key that are in none of these windows are left out, in multiples
+    of the slide.
 
     Args:
         query: The query.
@@ -72,7 +73,7 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
             that end with an earlier row are left out.
     """
     window = query.closing
-    assert window is not None, "slides.answer looked at it"
+    assert window is not None, "slides.answer calls this for windows that rows close"
     keys, earliest, latest, counts = by_key(query, due)
     always = _always(len(keys))
     points, numbers = index.numbers_by_key(keys, always, latest)
@@ -88,7 +89,7 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
         earlier, _ = index.numbers_by_key(keys, always, behind)
         idle, _ = _counts(earlier, len(keys))
     skipped = pc.multiply(pc.divide(idle, every), every)
-    # Keys of which no row ends a window take none.
+    # Take no rows of keys without an end of a window.
     last = pc.if_else(pc.less_equal(first, last), last, 0)
     taken = pc.and_(
         pc.greater_equal(places, skipped.take(points)),
@@ -100,10 +101,10 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
 def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
     """The rows up to a time that no later window of a slide by rows holds.
 
-    They are whole slides of each key.
+    Their number per key is a multiple of the slide.
     """
     window = query.closing
-    assert window is not None, "Shard looked at it"
+    assert window is not None, "Shard calls this for windows that rows close"
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
@@ -115,7 +116,7 @@ def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Tabl
 
 
 def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
-    """The rows up to a time that the window of no later row holds."""
+    """The rows up to a time that are in no window of a later row."""
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
@@ -151,6 +152,6 @@ def _always(count: int) -> pa.Array:
 
 
 def _counts(points: pa.Array, count: int) -> tuple[pa.Array, pa.Array]:
-    """The number of each code below `count`, and the place of each among its equals."""
+    """The count of each code below `count`, and each code's rank among equal codes."""
     counts, places = _core.places_in_groups(points, count)
     return pa.array(counts), pa.array(places)

@@ -1,20 +1,20 @@
 """`RowLog`: the rows of a stream in order of arrival, in pages that never change.
 
-Each row has a number. A batch is appended as a *segment*, a page of up to `SEGMENT`
-bytes, or several. As in a log-structured merge tree, sizes grow by a factor of `FAN`,
-and the last segments are merged when they make one of the next size together and are
-half of `FAN`, at least: two large ones would be written again for one page less. So a
-row is written once per size, O(log n) times, and a batch writes what is in proportion
-to it. Rows that are behind the horizon, or were deleted, are left out when their
-segment is merged; a segment of none but such rows is dropped.
+Each row has a number. A batch is appended as one or several *segments*, pages of up to
+`SEGMENT` bytes. As in a log-structured merge tree, sizes grow by a factor of `FAN`. The
+last segments are merged when they are together as large as one of the next size, and
+are at least half of `FAN`: a merge of two large ones would write both again to save one
+page. So a row is written once per size, O(log n) times, and a batch writes in
+proportion to its rows. Rows that are behind the horizon, or were deleted, are left out
+when their segment is merged; a segment of only such rows is dropped.
 
 ```text
 number   0          64         128  136 144 152
          | segment  | segment  |    |   |   |  new batches
 ```
 
-Rows that wait for the watermark are in segments of all columns. When none of a segment
-waits any more, it is rewritten without the columns that no window needs.
+Rows that wait for the watermark are in segments of all columns. When no row of a
+segment waits any more, it is rewritten without the columns that no window needs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -34,25 +34,25 @@ from slidewise.table.encoding import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]
 
-# Bytes of a segment of a large batch; one of a quarter of them is not merged any more.
+# Bytes of a segment of a large batch; segments of a quarter of this are not merged.
 SEGMENT = 1 << 22
 # The factor between sizes.
 FAN = 8
-# Rows of a log that is not rewritten for its dead rows.
+# A log of up to this number of rows is not rewritten to remove dead rows.
 _MIN_ROWS = 4096
 _NUMBERS = pa.field(NUMBER, pa.int64())
 
-# Gives the mask of rows with their numbers.
+# Returns a mask of rows, which have their numbers.
 Mask = Callable[[pa.Table], pa.Array]
 
 
 class Segment(NamedTuple):
-    """Rows of the log, in order of their numbers; in JSON a list.
+    """A range of rows of the log, in order of their numbers; in JSON a list.
 
     Attributes:
         page: Its page.
         first: The number of its first row.
-        end: The number behind that of its last row.
+        end: The number of its last row plus one.
         rows: The number of its rows.
         earliest: The time of its earliest row, in ticks.
         latest: The time of its latest row, in ticks.
@@ -71,7 +71,7 @@ class Segment(NamedTuple):
 
     @property
     def is_dense(self) -> bool:
-        """Whether its rows have all numbers from the first on: no column has them."""
+        """Whether its numbers have no gaps: then no column stores them."""
         return self.end - self.first == self.rows
 
 
@@ -81,7 +81,7 @@ class RowLog:
     Args:
         query: The query.
         pages: The pages.
-        state: What `record` gave; None for an empty log.
+        state: The result of `record`; None for an empty log.
 
     Raises:
         SnapshotError: If the state is not consistent; or an error of `BROKEN`.
@@ -91,19 +91,19 @@ class RowLog:
         self, query: Query, pages: Pages, state: dict[str, Any] | None = None
     ) -> None:
         self._query, self._pages = query, pages
-        # Of a row, by whether it waits; 0 if it has columns of no fixed width.
+        # The bits of a row, by whether it waits; 0 if a column has no fixed width.
         self._bits = [_bits(self._schema(waits=waits)) for waits in (False, True)]
         self.segments: list[Segment] = []
         # The number of the next row.
         self.next_row = 0
-        # The time up to which rows may go; None before the first eviction.
+        # The time up to which rows may be evicted; None before the first eviction.
         self.until: int | None = None
-        # How often rows left other than behind the horizon or by a noted deletion.
+        # How often rows left, other than behind the horizon or by a recorded deletion.
         self.generation = 0
-        # Pages of deleted rows, with their count.
+        # Pages of deleted rows, with their numbers of rows.
         self._deletions: list[tuple[int, int]] = []
         self._deleted: pa.Table | None = None
-        # The rows after the last compaction.
+        # The number of rows after the last compaction.
         self._compacted = 0
         if state is not None:
             self._read(state)
@@ -143,7 +143,7 @@ class RowLog:
         """Checks the pages against the directory.
 
         Args:
-            pages: Those that are checked; by default all.
+            pages: The pages to check; by default all.
 
         Raises:
             SnapshotError: If one is missing or damaged, or holds other rows.
@@ -156,7 +156,7 @@ class RowLog:
                 self._pages.check(page, self._deletion_schema, count)
 
     def __len__(self) -> int:
-        """The number of rows, those included that wait to be left out."""
+        """The number of rows, including dead ones that are still stored."""
         return sum(segment.rows for segment in self.segments)
 
     @property
@@ -176,8 +176,8 @@ class RowLog:
             ends: Their earliest and latest times, if these are known.
 
         Returns:
-            The segments that they make, in order, with what is stored of them, in the
-            memory of its pages.
+            The segments that they make, in order, with the stored rows of each, in the
+            memory of its page.
         """
         first = self.next_row
         self.next_row += len(rows)
@@ -199,12 +199,12 @@ class RowLog:
         return rows.select(names)
 
     def _schema(self, *, waits: bool) -> pa.Schema:
-        return self._query.waiting if waits else self._query.leaf
+        return self._query.waiting if waits else self._query.kept_schema
 
     def _stored(
         self, rows: pa.Table, first: int, *, waits: bool, ends: Ends | None = None
     ) -> Segment:
-        """Stores rows as a segment; it keeps numbers that are not dense."""
+        """Stores rows as a segment; numbers are stored only if they have gaps."""
         end = first + len(rows)
         if NUMBER in rows.column_names:
             first, end = rows[NUMBER][0].as_py(), rows[NUMBER][-1].as_py() + 1
@@ -217,12 +217,15 @@ class RowLog:
         return Segment(page, first, end, len(rows), *ends, size, waits)
 
     def _added(self, rows: pa.Table, *, waits: bool) -> tuple[int, int]:
-        """A page of rows, and about its bytes, which do not depend on the memory."""
+        """Adds a page of rows; returns it and its approximate bytes.
+
+        The bytes depend on the rows alone, not on their memory.
+        """
         page = self._pages.add(rows)
         return page, self._fixed_size(rows, waits=waits) or self._pages.size(page)
 
     def _fixed_size(self, rows: pa.Table, *, waits: bool) -> int:
-        """The bytes of rows of columns of fixed width; 0 if there are others."""
+        """The bytes of rows whose columns all have a fixed width; 0 for others."""
         bits = self._bits[waits]
         numbers = 64 if NUMBER in rows.column_names else 0
         return len(rows) * (bits + numbers) // 8 if bits else 0
@@ -236,17 +239,17 @@ class RowLog:
         return rows.append_column(_NUMBERS, numbers)
 
     def _stored_rows(self, segment: Segment) -> pa.Table:
-        """The page of a segment: it has numbers only if they are not dense."""
+        """The rows of a segment as stored, with numbers only if they have gaps."""
         schema = self._schema(waits=segment.waits)
         if not segment.is_dense:
             schema = schema.append(_NUMBERS)
         return self._pages.read(segment.page, schema)
 
     def alive(self, since: int = 0) -> Iterator[tuple[pa.Table, bool]]:
-        """Segment by segment, the rows that are not dead, and whether they may wait.
+        """Yields, per segment, the rows that are not dead, and whether they may wait.
 
         Args:
-            since: The number of the first row of interest.
+            since: The number of the first row to yield.
         """
         for segment in self.segments:
             if segment.end <= since:
@@ -257,12 +260,12 @@ class RowLog:
             yield rows.combine_chunks(), segment.waits
 
     def take(self, numbers: pa.Array) -> pa.Table:
-        """The rows of some numbers, in their order.
+        """The rows with some numbers, in the order of these.
 
         Args:
             numbers: Numbers of rows that are alive.
         """
-        schema = self._query.leaf
+        schema = self._query.kept_schema
         ends = [segment.end for segment in self.segments]
         counts, by_segment, back = _core.split_numbers(numbers, ends)
         wanted, start, parts = pa.array(by_segment), 0, [schema.empty_table()]
@@ -279,10 +282,12 @@ class RowLog:
             parts.append(kept.select(schema.names).take(places))
             start += count
         rows = pa.concat_tables(parts).combine_chunks()
-        assert len(rows) == len(numbers), "the index has rows that the log has not"
+        assert len(rows) == len(numbers), (
+            "the index has rows that the log does not have"
+        )
         return rows if back is None else rows.take(pa.array(back)).combine_chunks()
 
-    # Rows that go.
+    # Rows that leave.
 
     def delete(self, rows: pa.Table) -> None:
         """Deletes rows, with their numbers."""
@@ -305,7 +310,7 @@ class RowLog:
 
     @property
     def deleted(self) -> pa.Table:
-        """The keys, times and numbers of deleted rows, as far as they may be here."""
+        """The keys, times and numbers of deleted rows that the log may still hold."""
         if self._deleted is None:
             schema = self._deletion_schema
             tables = [self._pages.read(page, schema) for page, _ in self._deletions]
@@ -315,10 +320,10 @@ class RowLog:
     @property
     def _deletion_schema(self) -> pa.Schema:
         names = [TIME, *self._query.spec.by]
-        return pa.schema([*map(self._query.leaf.field, names), _NUMBERS])
+        return pa.schema([*map(self._query.kept_schema.field, names), _NUMBERS])
 
     def _without_dead(self, rows: pa.Table) -> pa.Table:
-        """Rows without those behind the horizon, and those that were deleted."""
+        """Drops the rows that are behind the horizon or were deleted."""
         mask = None
         if self.until is not None and not self._query.rows:
             mask = later_than(rows[TIME], self.until)
@@ -331,8 +336,8 @@ class RowLog:
     def evict(self, until: int) -> None:
         """Drops segments whose rows are all at or before a time.
 
-        Others lose theirs when they are merged, or the log is compacted. With windows
-        of `rows(n)` rows go by `compact` alone.
+        Other segments lose such rows when they are merged, or the log is compacted.
+        With windows of `rows(n)`, only `compact` drops rows.
         """
         self.until = until if self.until is None else max(until, self.until)
         if self._query.rows:
@@ -356,10 +361,10 @@ class RowLog:
         return len(self) > 2 * self._compacted + _MIN_ROWS
 
     def compact(self, is_alive: Mask | None = None) -> None:
-        """Rewrites the log without rows behind the horizon and deleted ones.
+        """Rewrites the log without rows that are behind the horizon or deleted.
 
         Args:
-            is_alive: Gives the mask of the rows that stay besides; None for all.
+            is_alive: Returns the mask of the other rows that stay; None for all.
         """
         kept: list[Segment] = []
         for segment in self.segments:
@@ -376,7 +381,7 @@ class RowLog:
         self._merge()
 
     def _replaced(self, segments: list[Segment], rows: pa.Table) -> Iterable[Segment]:
-        """Segments of the rows that are left of neighbouring ones."""
+        """Replaces neighbouring segments by segments of their remaining rows."""
         first = segments[0]
         if len(segments) == 1 and len(rows) == first.rows:
             return segments
@@ -385,10 +390,10 @@ class RowLog:
         return [self._stored(rows, first.first, waits=first.waits)] if len(rows) else []
 
     def release(self, watermark: int) -> None:
-        """Drops the columns that only waiting rows need, where none waits."""
+        """Drops the columns that only waiting rows need from segments without any."""
         if all(not held.waits or held.latest > watermark for held in self.segments):
             return
-        same = self._query.waiting == self._query.leaf
+        same = self._query.waiting == self._query.kept_schema
         for at, segment in enumerate(self.segments):
             if not segment.waits or segment.latest > watermark:
                 continue
@@ -401,19 +406,19 @@ class RowLog:
         self._merge()
 
     def _merge(self) -> None:
-        """Merges neighbours that make one of the next size, until there are none."""
-        while (crowd := self._crowd()) is not None:
-            segments = self.segments[crowd]
+        """Merges neighbours while some are together as large as the next size."""
+        while (merged := self._mergeable()) is not None:
+            segments = self.segments[merged]
             whole = self._joined(segments)
             if whole is None:
                 rows = pa.concat_tables([self.rows(segment) for segment in segments])
                 rows = self._without_dead(rows.combine_chunks())
-                self.segments[crowd] = self._replaced(segments, rows)
+                self.segments[merged] = self._replaced(segments, rows)
             else:
-                self.segments[crowd] = [whole]
+                self.segments[merged] = [whole]
 
     def _joined(self, segments: list[Segment]) -> Segment | None:
-        """A segment of all rows of neighbouring ones; None if numbers or rows lack."""
+        """Concatenates neighbouring segments; None if rows must be left out."""
         first, last = segments[0], segments[-1]
         count = sum(segment.rows for segment in segments)
         earliest = min(segment.earliest for segment in segments)
@@ -427,7 +432,7 @@ class RowLog:
         ends = earliest, max(segment.latest for segment in segments)
         return self._stored(rows, first.first, waits=first.waits, ends=ends)
 
-    def _crowd(self) -> slice | None:
+    def _mergeable(self) -> slice | None:
         """The segments to merge: the last ones of a run, up to some size.
 
         A run is neighbours that all wait, or none of which does.
@@ -454,7 +459,7 @@ class RowLog:
 
 
 def _check(segment: Segment, rows: pa.Table) -> None:
-    """Checks the rows of a segment against what the directory says of them.
+    """Checks the rows of a segment against the directory.
 
     Raises:
         SnapshotError: If they differ.
@@ -471,12 +476,14 @@ def _check(segment: Segment, rows: pa.Table) -> None:
         found = (times["min"].as_py(), times["max"].as_py())
         right = found == (segment.earliest, segment.latest)
     if not right:
-        raise SnapshotError(f"page {segment.page} is not the segment it should be")
+        raise SnapshotError(
+            f"page {segment.page} differs from the directory of the log"
+        )
 
 
 @lru_cache(maxsize=8)
 def _sizes(most: int, fan: int) -> list[int]:
-    """Sizes that grow by a factor up to one."""
+    """Sizes up to `most`, each `fan` times the one before it."""
     sizes = []
     while most > 1:
         sizes.append(most)

@@ -1,4 +1,4 @@
-"""`Snapshots`: the side of `KeyedWindows` that saves and restores their state."""
+"""`Snapshots`: saves and restores the state of `KeyedWindows`, and follows changes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ __all__ = ["Snapshots"]
 
 _T = TypeVar("_T")
 
-# What a transaction that fails leaves as it was.
+# The attributes that a failed transaction restores.
 _FIELDS = (
     *("_largest", "_watermark", "late_count", "_answers"),
     *("_directory", "_checksum", "_saved", "_is_ahead"),
@@ -32,18 +32,18 @@ _FIELDS = (
 
 
 class Snapshots(Queries):
-    """The state of `KeyedWindows` as bytes, and each change of it as one step.
+    """The state of `KeyedWindows` as bytes; each change of the state is a transaction.
 
     Attributes:
         _store: The pages.
         _directory: The directory of the state; None before the first batch.
         _answers: Results that wait for `collect`.
-        _saved: The pages of the snapshot that `changes` follows: the last that it gave,
+        _saved: The pages of the snapshot on which `changes` is based: its last result,
             or the first of `to_bytes`.
         _checksum: The checksum of that snapshot; None before it.
         _is_ahead: Whether there was any change since.
-        _before: What an unfinished transaction takes back: the attributes and pages
-            before it. None otherwise.
+        _before: The attributes and pages before an unfinished transaction, which
+            restores them if it fails; None without one.
     """
 
     _store: MemoryStore
@@ -90,7 +90,7 @@ class Snapshots(Queries):
 
     @contextmanager
     def _transaction(self) -> Iterator[dict[int, SupportsBytes | None]]:
-        """Rolls back on an exception; gives the earlier pages, to be filled in."""
+        """Rolls back on an exception; the caller fills the dict with earlier pages."""
         before = {name: getattr(self, name) for name in _FIELDS}
         before["_answers"] = [*self._answers]
         pages: dict[int, SupportsBytes | None] = {}
@@ -103,9 +103,9 @@ class Snapshots(Queries):
             raise
 
     def _roll_back(self) -> None:
-        """Takes a transaction back that did not end; what is interrupted goes on later.
+        """Rolls back a transaction that did not end.
 
-        Each step may be done again: the next call repeats all of them.
+        Each step is idempotent: if this is interrupted, the next call repeats them all.
         """
         if self._before is None:
             return
@@ -121,10 +121,10 @@ class Snapshots(Queries):
 
     @synchronized
     def to_bytes(self) -> bytes:
-        """Gives a snapshot of the state, which `from_bytes` restores.
+        """Returns a snapshot of the state, which `from_bytes` restores.
 
-        It may be taken between calls of `changes`, by followers, too: what the next
-        ones give follows both this snapshot and what `changes` gave before.
+        It may be taken between calls of `changes`, also of a follower: the next changes
+        apply both to this snapshot and after the changes before it.
 
         Returns:
             The bytes of all pages, and of the watermark and counts.
@@ -143,10 +143,10 @@ class Snapshots(Queries):
 
     @synchronized
     def changes(self) -> bytes:
-        """Gives an incremental snapshot: what changed since the last call.
+        """Returns an incremental snapshot: the changes since the last call.
 
-        The first call gives what changed since the first `to_bytes`, or `from_bytes`,
-        and without these all.
+        The first call returns the changes since the first `to_bytes`, or `from_bytes`;
+        without these, the whole state.
 
         Returns:
             Bytes for `apply`, or for the `changes=` of `from_bytes`.
@@ -156,7 +156,7 @@ class Snapshots(Queries):
 
         Cost: O(changed pages), and a look at the number of each page.
         """
-        # A page is written once: those that are in both are the same.
+        # A page is written once: a page in both sets has not changed.
         changed = {page: self._store.get(page) for page in self._pages ^ self._saved}
         head = {**self._head(), "follows": self._checksum}
         blob, checksum = pack(head, encode_directory(self._directory), changed)
@@ -164,7 +164,7 @@ class Snapshots(Queries):
         return blob
 
     def _mark(self, checksum: int) -> None:
-        """Notes the snapshot that `changes` follows."""
+        """Records the snapshot on which `changes` is based."""
         self._checksum, self._saved, self._is_ahead = checksum, self._pages, False
 
     def _head(self) -> dict[str, Any]:
@@ -193,20 +193,20 @@ class Snapshots(Queries):
 
     @synchronized
     def apply(self, changes: bytes) -> None:
-        """Takes over what another object did, by the bytes that its `changes` gave.
+        """Applies the changes of another object, its leader, by their bytes.
 
-        This object began as a snapshot of the other (`from_bytes`), and follows it:
-        afterwards both answer the same, and `to_bytes` gives the same bytes. Queries of
-        other threads go on meanwhile. Once it has given `changes` of its own, it leads,
-        and follows no more.
+        This object was restored from a snapshot of the leader (`from_bytes`).
+        Afterwards both give the same answers, and `to_bytes` the same bytes. Queries of
+        other threads do not wait. After a call of its own `changes`, this object is a
+        leader, and no longer a follower.
 
         Args:
-            changes: What the next call of `changes` gave.
+            changes: The result of the next call of the leader's `changes`.
 
         Raises:
-            SnapshotError: If the bytes are damaged, do not follow what was applied
-                last, or this object has taken rows of its own since. Nothing changes
-                then.
+            SnapshotError: If the bytes are damaged or do not follow the last changes
+                applied, or if this object has ingested rows or advanced since. It is
+                unchanged then.
 
         Cost: O(changed pages); it computes no results.
 
@@ -251,9 +251,9 @@ class Snapshots(Queries):
             raise damaged(error) from error
 
     def _drop_others(self, shard: Shard) -> None:
-        """Drops the pages that a state does not have.
+        """Drops the stored pages that are not pages of the state.
 
-        A snapshot may have such that came and went between two calls of `changes`.
+        A snapshot may have pages that were added and removed between two `changes`.
 
         Raises:
             SnapshotError: If a page is missing.

@@ -18,7 +18,7 @@ from slidewise.table.encoding import row_numbers
 
 __all__ = ["Shard"]
 
-# Entries are evicted once so much more of the horizon has passed.
+# Entries are evicted each time a further 1/16 of the horizon has passed.
 _SHARE = 16
 
 
@@ -37,11 +37,11 @@ class Shard(ShardState):
         self.enter()
 
     def begin(self, history: int) -> None:
-        """Notes the latest time of the rows before the stream, in all shards.
+        """Records the latest time of the rows before the stream, in all shards.
 
-        Windows that a watermark there closes count as emitted. All shards have the same
-        time, also those without such rows: so results do not depend on which keys share
-        a shard.
+        Windows that a watermark at this time closes count as emitted. The time is the
+        same in all shards, also in those without such rows, so results do not depend on
+        which keys share a shard.
         """
         self.history = history
 
@@ -49,7 +49,7 @@ class Shard(ShardState):
         """Checks rows.
 
         Raises:
-            SpecError: If a value or a window of one is not allowed.
+            SpecError: If a value is refused, or a window of a row is beyond its type.
         """
         self.query.refuse_nan(rows)
         self.query.refuse_beyond(rows)
@@ -114,7 +114,7 @@ class Shard(ShardState):
             return rows, None
         answers = corrected(self, late, watermark)
         if self.query.emit == "slide":
-            # All non-empty windows up to here have been emitted now.
+            # All non-empty windows up to the watermark have been emitted now.
             known = watermark if self.flushed is None else self.flushed
             self.flushed = max(known, watermark)
         self.hold(self.query.sort_batch(late), waits=False)
@@ -124,7 +124,7 @@ class Shard(ShardState):
         """Updates the time of the earliest row."""
         self.earliest = time if self.earliest is None else min(time, self.earliest)
 
-    # Rows out.
+    # Rows leave.
 
     def _apply_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Applies deletions; gives the rows to insert, and the deletions."""
@@ -136,7 +136,7 @@ class Shard(ShardState):
         rows = rows.filter(pc.invert(marked)).combine_chunks()
         if not len(deleted):
             return rows, deleted
-        # Rows of the batch have negative numbers: it may delete its own.
+        # Rows of the batch get negative numbers, since it may delete its own rows.
         own = pc.subtract(-1, row_numbers(len(rows)).cast(pa.int64()))
         new = query.sort_batch(rows.append_column(NUMBER, own))
         held = self.held_at(deleted)
@@ -161,7 +161,7 @@ class Shard(ShardState):
         """Evicts the keys whose latest row is at or before a time; gives their number.
 
         None of their rows may wait for the watermark. Keys without rows in the horizon,
-        which may be here still, do not count.
+        of which the index may still have entries, do not count.
         """
         known = pc.less_equal(self.query.ticks(self.keys(self.flushed)), until)
         found = self.keys(None)
@@ -173,7 +173,7 @@ class Shard(ShardState):
         return int(known.true_count)
 
     def _evict(self, watermark: int | None) -> None:
-        """Lets rows go that no window can hold, once in a while."""
+        """From time to time, evicts the rows that no window can hold."""
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return
@@ -191,7 +191,7 @@ class Shard(ShardState):
                 slides.note_history(self)
                 keys = self.index.keys()
                 self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
-            # First the log: readers see by its bound that entries may be gone.
+            # First the log: its bound tells readers that entries may be evicted.
             self.log.evict(until)
             self.index.store.evict(until, self.query.rows)
             self.log.compact_if_sparse(self.index.is_held if self.query.rows else None)
@@ -234,7 +234,7 @@ class Shard(ShardState):
         return query.answered(rows, query.answer_final(before, rows))
 
     def _arrive(self, rows: pa.Table) -> list[pa.Array]:
-        """Takes new rows; their results, as of their arrival."""
+        """Inserts new rows; gives their results as of arrival."""
         query = self.query
         batch = query.sort_batch(rows)
         if query.folds and query.spec.arrival is None:
@@ -243,7 +243,7 @@ class Shard(ShardState):
             return self.answers_at(rows, query.naming(rows))
         if query.folds:
             return self._arrive_in_order(rows)
-        # rows(n) are the latest that have arrived, whatever their time.
+        # rows(n) holds the latest rows that have arrived, whatever their time.
         behind = LATEST if query.rows else 0
         earlier = self.log.take(self.numbers_between(rows, query.reach, behind))
         answers = query.answer_arrival(earlier, rows)
@@ -251,7 +251,7 @@ class Shard(ShardState):
         return answers
 
     def _arrive_in_order(self, rows: pa.Table) -> list[pa.Array]:
-        """Takes new rows in the order of `arrival=`; their results, as of then."""
+        """Inserts new rows in order of `arrival=`; gives their results as of then."""
         query = self.query
         places = row_numbers(len(rows)).cast(pa.int64())
         batch = query.sort_batch(rows.append_column(NUMBER, places))

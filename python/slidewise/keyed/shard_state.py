@@ -42,22 +42,22 @@ __all__ = [
 ]
 
 _FORMAT = 4
-# As many rows of small segments enter the index in one step.
+# The number of rows of small segments that enter the index in one step.
 _STEP = 65_536
 
-# The position of a stream, and where its rows are: what JSON can hold.
+# The position of a stream and the places of its rows, as values that JSON can hold.
 Directory = dict[str, Any]
 
 
 def encode_directory(directory: Directory | None) -> bytes:
-    """A directory as bytes; of an empty state none."""
+    """A directory as bytes; no bytes for an empty state."""
     if directory is None:
         return b""
     return json.dumps(directory, separators=(",", ":")).encode()
 
 
 def decode_directory(blob: bytes) -> Directory | None:
-    """The directory that `encode_directory` made bytes of.
+    """Decodes the bytes of `encode_directory`.
 
     Raises:
         SnapshotError: If the bytes are damaged.
@@ -81,7 +81,7 @@ class Waiting:
         rows: The rows; with their numbers if the index has them.
         earliest: The time of the earliest, in ticks.
         latest: The time of the latest, in ticks.
-        after: Rows at or before this time wait no more; None if all wait.
+        after: Rows at or before this time no longer wait; None if all rows wait.
     """
 
     rows: pa.Table
@@ -91,15 +91,15 @@ class Waiting:
 
     @property
     def left(self) -> pa.Table:
-        """Those that wait still."""
+        """The rows that still wait."""
         if self.after is None:
             return self.rows
         return self.rows.filter(pc.greater(self.rows[TIME], self.after))
 
     def since(self, earliest: int, after: int) -> "Waiting":
-        """Those that wait behind a time, when the earliest of them is known.
+        """The rows that wait after a time, given the time of the earliest of them.
 
-        They stay in the memory of their batch while they are half of it, at least.
+        They stay in the memory of their batch while they are at least half of it.
         """
         rest = replace(self, earliest=earliest, after=after)
         waits = pc.greater(self.rows[TIME], after)
@@ -116,15 +116,15 @@ class ShardState:
         store: The store of the pages.
         directory: The directory that `commit` gave for the same query; None for an
             empty state.
-        kept: For how long rows are kept behind the watermark at least, in ticks.
+        kept: The least time for which rows are kept behind the watermark, in ticks.
         trusts: Whether the pages are known to be valid.
-        ordered: Whether results are in order of time where it costs a sort.
+        ordered: Whether results are sorted by time even where that costs a sort.
 
     Attributes:
-        changed_keys: In how many keys rows came or went, summed over batches.
+        changed_keys: The number of keys with new or removed rows, summed over batches.
         flushed: The watermark up to which results were emitted; None before the first.
-        earliest: The time of the earliest row, where windows begin before the first
-            flush.
+        earliest: The time of the earliest row, from which windows are closed before the
+            first watermark.
         history: The latest time of the rows before the stream, in all shards: windows
             that a watermark there closes were emitted before. None without such rows.
 
@@ -181,21 +181,21 @@ class ShardState:
             ) from error
 
     def _open(self) -> None:
-        """Makes the index from the log."""
+        """Builds the index from the log."""
         self.waiting: list[Waiting] = []
         # The numbers of rows that have left the index, and will leave the log.
         self.left: list[pa.Array] = []
-        # Of the batch that is ingested, until it enters the index in one step.
+        # The rows of the current batch, until they enter the index in one step.
         self.coming: list[pa.Table] = []
         self.leaving = self.no_rows
         index = Index(self.query)
         self._enter(index, 0)
-        # Readers see it when it is complete.
+        # Assigned last: readers must see a complete index.
         self.index = index
 
     def _enter(self, index: Index, since: int) -> None:
-        """Takes the rows of the log from a number on into an index."""
-        # Small segments enter together: a step has a price of its own.
+        """Inserts the rows of the log from a number on into an index."""
+        # Small segments enter together, because each step has a fixed cost.
         for rows in joined(self._entering(since), _STEP):
             self._insert(index, rows)
         self._leave(index)
@@ -212,7 +212,7 @@ class ShardState:
             self.close(index, self.take_due(self.flushed))
 
     def _entering(self, since: int) -> Iterator[pa.Table]:
-        """The rows of each segment from a number on; notes those that wait."""
+        """Yields the rows of segments from a number on; records those that wait."""
         for rows, waits in self.log.alive(since):
             if self.query.closing:
                 self.wait(self._unflushed(self.query.closers(rows)))
@@ -239,11 +239,11 @@ class ShardState:
             )
 
     def take_due(self, watermark: int, *, ordered: bool = True) -> pa.Table | None:
-        """The rows that wait for a watermark; they wait no more.
+        """Removes and returns the rows that waited for a watermark.
 
         Args:
             watermark: The watermark.
-            ordered: Whether they are sorted by time, and not as they came.
+            ordered: Whether they are sorted by time; otherwise in order of arrival.
         """
         due = [held for held in self.waiting if held.earliest <= watermark]
         if not due:
@@ -262,14 +262,14 @@ class ShardState:
         return pa.Table.from_batches([pa.record_batch(rows)])
 
     def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:
-        """Takes over what was committed after this state, in another process.
+        """Applies the commits of another process that followed this state.
 
-        A log that was compacted since does not tell which rows left: the index is made
-        anew then.
+        If the log was compacted since, it does not tell which rows left, so the index
+        is built again.
 
         Args:
-            directory: A directory that was committed to a state that began as this one.
-            changed: The pages that are checked, as not known to be valid.
+            directory: The directory of a later commit to the same state.
+            changed: The pages to check, because they are not known to be valid.
 
         Raises:
             SnapshotError: If a page is missing or damaged.
@@ -277,7 +277,7 @@ class ShardState:
         log = self.log
         known, waiting = log.deleted[NUMBER].combine_chunks(), self.waiting
         self._read(directory)
-        # Of pages that the other process dropped, no rows stay in memory.
+        # Keep no rows in memory of pages that the other process dropped.
         self.pages.keep(self.page_numbers)
         self.check_pages(changed)
         if self.log.generation != log.generation:
@@ -292,7 +292,7 @@ class ShardState:
         self.waiting = []
         for held in waiting:
             self.wait(self._unflushed(without(held.left, gone)))
-        # In one step, as readers see all of it or nothing.
+        # In one step: readers must see all of it or nothing.
         coming = [self.no_rows, *self._entering(log.next_row)]
         self._insert(self.index, pa.concat_tables(coming).combine_chunks(), gone)
         self._leave(self.index)
@@ -300,7 +300,7 @@ class ShardState:
     def _unflushed(self, rows: pa.Table) -> pa.Table:
         """The rows whose results were not emitted yet.
 
-        All rows where flags close windows: `close` leaves out what was emitted.
+        If flags close windows, all rows: `close` removes those that were emitted.
         """
         if self.flushed is None or self.query.until:
             return rows
@@ -309,7 +309,7 @@ class ShardState:
     @cached_property
     def no_rows(self) -> pa.Table:
         """No rows of the state, with their numbers."""
-        numbered = self.query.leaf.append(pa.field(NUMBER, pa.int64()))
+        numbered = self.query.kept_schema.append(pa.field(NUMBER, pa.int64()))
         return numbered.empty_table()
 
     def commit(self) -> Directory:
@@ -369,7 +369,7 @@ class ShardState:
         if watermark is None or self.query.sessions or self.query.until:
             return self.log.until
         until = watermark - self.kept
-        # A thread may be about to move the watermark.
+        # Another thread may have evicted rows, and not moved the watermark yet.
         return until if self.log.until is None else max(until, self.log.until)
 
     def nbytes(self, stored: Iterable[pa.Table] = ()) -> int:
@@ -386,7 +386,7 @@ class ShardState:
         return rows + left + int(self.index.store.nbytes)
 
     def hold(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
-        """Takes rows of a batch into the log; the index takes them by `enter`."""
+        """Appends rows of a batch to the log; `enter` inserts them into the index."""
         if not len(rows):
             return
         for segment, part in self.log.append(rows, waits=waits, ends=ends):
@@ -416,7 +416,7 @@ class ShardState:
         return rows.append_column(NUMBER, numbers)
 
     def wait(self, rows: pa.Table) -> None:
-        """Notes rows that wait for the watermark."""
+        """Records rows that wait for the watermark."""
         if len(rows):
             ends = pc.min_max(rows[TIME])
             self._wait(rows, ends["min"].as_py(), ends["max"].as_py())
@@ -430,7 +430,7 @@ class ShardState:
     def _insert(
         self, index: Index, rows: pa.Table, gone: pa.Table | None = None
     ) -> int:
-        """Inserts rows into an index, those of equal time in the query's order.
+        """Inserts rows into an index; rows of equal time in the order of the query.
 
         Args:
             index: The index.
@@ -443,7 +443,7 @@ class ShardState:
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
             return index.insert(rows, gone)
-        rows = rows.select([*query.leaf.names, NUMBER])
+        rows = rows.select([*query.kept_schema.names, NUMBER])
         held = self._held_in(index, rows, gone)
         both = pa.concat_tables([held, rows]).combine_chunks()
         if gone is not None:
@@ -452,7 +452,7 @@ class ShardState:
         return index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:
-        """The rows that are held with the key and time of one of these."""
+        """The rows in the index with the key and time of one of these rows."""
         return self._held_in(self.index, rows)
 
     def _held_in(
@@ -471,7 +471,7 @@ class ShardState:
     def answers_at(
         self, points: pa.Table, name_row: Callable[[int], str]
     ) -> list[pa.Array]:
-        """Results of folded windows at keys and times, window by window.
+        """The results of folded windows at keys and times, window by window.
 
         Args:
             points: The keys, and the times in `TIME`.
@@ -485,18 +485,18 @@ class ShardState:
         return self.log.take(self.numbers_near(points))
 
     def numbers_near(self, points: pa.Table) -> pa.Array:
-        """The numbers of these rows."""
+        """The numbers of the rows of `rows_near`."""
         return self.numbers_between(points, self.query.reach, 0)
 
     def numbers_between(self, points: pa.Table, before: int, behind: int) -> pa.Array:
-        """The rows of keys from some ticks before their first point to their last.
+        """The numbers of the rows of keys around their first and last points.
 
-        From the first row on with windows of `rows(n)`.
+        With windows of `rows(n)`, from the first row of the key on.
 
         Args:
             points: The keys, and times in `TIME`.
-            before: Ticks before the first time.
-            behind: Ticks behind the last time.
+            before: The ticks before the first time.
+            behind: The ticks after the last time.
         """
         if not len(points):
             return pa.array([], pa.int64())
@@ -504,7 +504,7 @@ class ShardState:
         if self.query.rows or self.query.reaching:
             since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
         else:
-            # The index may still have entries whose rows are gone.
+            # The index may still have entries of evicted rows.
             least = EARLIEST if self.log.until is None else self.log.until + 1
             since = pc.max_element_wise(subtract_clamped(first, before), least)
         until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
@@ -534,7 +534,7 @@ class ShardState:
 
 
 def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
-    """Rows that are not among some, by their numbers."""
+    """The rows that are not in `gone`, by their numbers."""
     if not len(gone):
         return rows
     numbers = one_array(rows[NUMBER])
@@ -543,12 +543,12 @@ def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
 
 
 def _left_of(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
-    """Numbers without those of some rows, which the index has still."""
+    """The numbers that are not in `gone`: the index may still have those."""
     if gone is None or not len(gone):
         return numbers
     return numbers.filter(pc.invert(_among(numbers, one_array(gone[NUMBER]))))
 
 
 def _among(numbers: pa.Array, some: pa.Array) -> pa.Array:
-    """A mask of the numbers that are among some."""
+    """A mask of the numbers that are in `some`."""
     return pa.array(_core.are_among(numbers, some))

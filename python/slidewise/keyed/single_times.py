@@ -1,7 +1,7 @@
 """Single times from users, in the ticks of a stream.
 
-A time becomes a column of one row, which is read like the times of `at=`: exactly, or
-it raises.
+A time becomes a column of one row and is read like the times of `at=`: a time that
+cannot be converted exactly raises.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo

@@ -33,7 +33,7 @@ __all__ = ["answer", "due", "note_history"]
 
 
 def due(shard: ShardState) -> int | None:
-    """A watermark before which no result is due, or None."""
+    """A lower bound of the watermark at which the next result is due, or None."""
     query, store = shard.query, shard.index.store
     if query.sessions:
         if _since(shard) is None:
@@ -52,7 +52,7 @@ def due(shard: ShardState) -> int | None:
 
 
 def _since(shard: ShardState) -> int | None:
-    """The time up to which windows have ended; None before the first row."""
+    """The time up to which windows are closed; None before the first row."""
     known = [time for time in (shard.flushed, shard.history) if time is not None]
     return max(known) + 1 if known else shard.earliest
 
@@ -79,7 +79,7 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
     if not len(windows):
         return None
     results = _results(shard, query, windows)
-    # The index may still hold rows that were evicted.
+    # The index may still have entries of evicted rows.
     holds_rows = pc.greater(results[ROWS].array, 0)
     answers = without_marks(table_of_windows(query, windows, results))
     answers = answers.filter(holds_rows)
@@ -91,7 +91,7 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
 
 
 def note_history(shard: ShardState) -> None:
-    """Notes the last windows that were emitted before the stream began."""
+    """Records the last windows that count as emitted before the stream."""
     until, flushed = shard.history, shard.flushed
     if until is None or (flushed is not None and flushed >= until):
         return
@@ -126,7 +126,7 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
     """The empty windows between each window and the previous one of its key.
 
     Args:
-        shard: The state, which notes the last windows of the keys.
+        shard: The state, which records the last windows of the keys.
         closed: Keys, with the stops of non-empty windows in `TIME`, and the times of
             the latest rows of the keys in `LAST`.
     """

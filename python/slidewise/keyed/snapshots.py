@@ -7,7 +7,7 @@ magic "SWKEYED3" | crc32 of the rest u64 | length of the head u64 | head as JSON
 
 The head of an incremental snapshot holds the checksum of the snapshot before it, so
 that a missing or reordered one is found. The head of a whole snapshot holds the
-checksum of the last incremental one before it: the same one follows both.
+checksum of the last incremental one before it, so the next one follows both.
 """
 
 import json
@@ -41,7 +41,7 @@ class Snapshot:
         head: The query, and the position of the stream.
         directory: The directory of the shard.
         pages: All pages.
-        checksum: The checksum that the next incremental snapshot names.
+        checksum: The checksum that the next incremental snapshot must hold.
     """
 
     head: dict[str, Any]

@@ -1,4 +1,4 @@
-"""`StreamQuery`: a checked `Query` that has the columns of its results."""
+"""`StreamQuery`: a checked `Query` with the columns of its results."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +45,7 @@ class StreamQuery(Query):
             table = answer_none(self)
         else:
             answers = self.answer_points(
-                self.leaf.empty_table(), self.query_points(empty)
+                self.kept_schema.empty_table(), self.query_points(empty)
             )
             table = self.answered(empty, answers)
         return self.marked(table).schema
@@ -62,11 +62,11 @@ class StreamQuery(Query):
 def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """A column in the type of the stream, if that keeps its values.
 
-    Types of a column may differ between batches: pandas and JSON have nulls for a
-    column without values, and floats or integers depending on the values; Arrow has
-    text with offsets of 32 bits, pandas and polars of 64, and these have times in
-    other units; the indices of categories have the least width. Pages hold categories
-    as values.
+    The type of a column may differ between batches. In pandas and JSON a column without
+    values is of nulls, and the values decide between floats and integers. Text has
+    offsets of 32 bits in Arrow and of 64 bits in pandas and polars, which also have
+    times in other units. The indices of categories have the least width. Pages hold
+    categories as values.
 
     Raises:
         SpecError: If the types differ otherwise, or a value does not fit.
@@ -103,7 +103,7 @@ def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _may_fit(kind: pa.DataType, into: pa.DataType) -> bool:
-    """Whether values of a type may be read as values of another type."""
+    """Whether values of a type may be converted to another type."""
     types = pa.types
     if types.is_integer(kind):
         return bool(types.is_integer(into) or types.is_floating(into))
@@ -123,7 +123,7 @@ def _exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        # Arrow refuses all large integers, powers of two as well.
+        # Arrow refuses all large integers, even those that a float represents exactly.
         if not (pa.types.is_integer(column.type) and pa.types.is_float64(kind)):
             raise
         if any(int(float(value)) != value for value in column.drop_null().to_pylist()):

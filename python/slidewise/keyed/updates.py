@@ -1,13 +1,13 @@
-"""Results per key, for `emit="update"` and "change".
+"""The results per key, for `emit="update"` and "change".
 
 Both emit, per batch, the changed keys at their latest rows. "change" also emits a key
 when the watermark passes a time at which one of its rows leaves a window, or enters one
-that ends before it (`offset=`, `closed="left"`). So a table of the last results is that
-of all windows at the watermark, or later.
+that ends before it (`offset=`, `closed="left"`). So a table with the last result of
+each key has the windows at the watermark or later.
 
 An accepted late row (`late_rows="correct"`) is like a new row: with "change" its key is
 emitted at the watermark, or at its latest row if that is later, if a window there holds
-the late row. Earlier results of the key have been replaced by then.
+the late row. Earlier results of the key have been replaced and are not emitted again.
 """
 
 import pyarrow as pa
@@ -58,7 +58,7 @@ def _answered(shard: ShardState, keys: pa.Table) -> pa.Table:
 
 
 def _no_earlier(keys: pa.Table, time: int | None) -> pa.Table:
-    """Keys with their times, but none before a time."""
+    """Keys with their times, each raised to a least time."""
     if time is None:
         return keys
     column = pc.max_element_wise(keys.column(TIME), time)
@@ -71,8 +71,8 @@ def _latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table
     Args:
         shard: The state.
         rows: Rows, with their times in `TIME`.
-        held: Whether to leave out keys without rows in the state; otherwise they have
-            the time of the last of `rows`.
+        held: Whether to leave out keys without rows in the state; otherwise they get
+            their latest time in `rows`.
     """
     keys = shard.query.latest(rows).combine_chunks()
     times = shard.index.last_times(keys)
@@ -85,8 +85,8 @@ def _latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table
 def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa.Table:
     """The keys of rows that had a result, with the time of the last one in `TIME`.
 
-    With "change" those alone with a row in a window at that time: windows of rows
-    always have one.
+    With "change" only keys with a row in a window at that time; windows of rows always
+    have one.
     """
     keys = _latest(shard, rows)
     if shard.query.emit != "change" or watermark is None:
@@ -98,14 +98,14 @@ def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa
 
 
 def _reach(shard: ShardState) -> int:
-    """After which time a row is out of all windows of time."""
+    """The distance from a row's time to the first query without it in any window."""
     horizon = Horizon(shard.query, shard.kept, None)
     windows = (window for window in shard.windows if window.kind != "rows")
     return max(map(horizon.leaving, windows), default=0)
 
 
 def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
-    """A mask of the results whose keys had one before, at that time or later."""
+    """A mask of the results whose keys had one before, at this time or later."""
     by, ticks = list(shard.query.spec.by), shard.query.ticks(answers)
     codes = shard.query.codes([answers.select(by), before.select(by)])
     known = codes.slice(len(answers))
@@ -115,14 +115,14 @@ def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Arr
 
 
 def due(shard: ShardState) -> int | None:
-    """The least watermark at which a result is another, or None."""
+    """The least watermark at which a result changes, or None."""
     _, changes = _expiring(shard)
     first: int | None = pc.min(changes).as_py()
     return first
 
 
 def answer_expired(shard: ShardState, watermark: int) -> pa.Table | None:
-    """A row per key whose windows a row has left or entered: at the watermark."""
+    """The results at the watermark of keys whose windows a row left or entered."""
     keys, changes = _expiring(shard)
     changed = keys.filter(pc.less_equal(changes, watermark)).combine_chunks()
     if not len(changed):
@@ -131,15 +131,15 @@ def answer_expired(shard: ShardState, watermark: int) -> pa.Table | None:
 
 
 def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
-    """Keys with the times of their last results, and when these change by themselves.
+    """Keys with the times of their last results, and when these change without rows.
 
-    These times are the latest rows, or the watermark if that is later.
+    The time of a last result is the latest row, or the watermark if that is later.
     """
     windows = tuple(window for window in shard.windows if window.kind != "rows")
     horizon = Horizon(shard.query, shard.kept, None)
     keys = shard.index.keys()
     if shard.flushed is not None:
-        # Others have no row in a window.
+        # Other keys have no row in a window.
         near = later_than(keys[TIME], shard.flushed - _reach(shard))
         keys = _no_earlier(keys.filter(near).combine_chunks(), shard.flushed)
     ticks = keys.column(TIME).combine_chunks()

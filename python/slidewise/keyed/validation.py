@@ -148,10 +148,10 @@ def check_query(query: Query) -> None:
 
 
 def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
-    """Checks what does not depend on the columns of the stream.
+    """Checks the options that do not depend on the columns of the stream.
 
     Raises:
-        SpecError: If options and windows do not go together.
+        SpecError: If the options do not fit the windows.
     """
     query = Query(spec, pa.schema([]), emit, corrects=corrects)
     _check_streamable(query)
@@ -186,7 +186,7 @@ def _refuse_declared_order(query: Query) -> None:
             raise SpecError(
                 f"{agg!r}: column {name!r} holds categories with a declared order "
                 f"({kind}), which streams do not keep: cast it to its values first, "
-                "which compare by themselves"
+                "which are compared directly"
             )
 
 
@@ -213,20 +213,20 @@ def _check_streamable(query: Query) -> None:
 
 
 def _check_reaching(query: Query) -> None:
-    """Checks that where windows begin is known when they are answered."""
+    """Checks that the start of each window is known when it is answered."""
     for window in query.reaching:
         if query.emit != "final":
             raise SpecError(
                 Argument("emit", query.emit),
-                f" does not go with the window {written(window)}: which rows lie "
-                "before its own is known when the watermark has passed it; use ",
+                f" does not go with the window {written(window)}: the rows before a "
+                "row are known only when the watermark has passed it; use ",
                 Argument("emit", "final"),
             )
         if query.corrects:
             raise SpecError(
                 _CORRECT,
                 f" does not go with the window {written(window)}: a late row may "
-                "change where all later windows begin; use ",
+                "change the starts of all later windows; use ",
                 Argument("late_rows", "flag"),
                 ", or a larger ",
                 Argument("late"),
@@ -234,12 +234,12 @@ def _check_reaching(query: Query) -> None:
 
 
 def _check_retractable(query: Query) -> None:
-    """Checks that sending results again can correct them."""
+    """Checks that results can be corrected by emitting them again."""
     spec = query.spec
     if query.sessions:
         raise SpecError(
             _CORRECT,
-            " sends results again, but a late row may join two sessions that were "
+            " emits results again, but a late row may join two sessions that were "
             "emitted, and one of them could not be retracted: use ",
             Argument("late_rows", "drop"),
             ", a larger ",
@@ -249,9 +249,9 @@ def _check_retractable(query: Query) -> None:
     if query.closing is not None:
         raise SpecError(
             _CORRECT,
-            " sends results again, but a late row of the window ",
+            " emits results again, but a late row of the window ",
             written(query.closing),
-            " changes where those behind it begin and end, and results that were "
+            " changes the starts and ends of later windows, and results that were "
             "emitted could not be retracted: use ",
             Argument("late_rows", "drop"),
             ", a larger ",
@@ -273,7 +273,7 @@ def _check_retractable(query: Query) -> None:
 
 
 def _check_correctable(query: Query) -> None:
-    """Checks that the flags of corrections are no columns."""
+    """Checks that no column has the name of a flag of corrections."""
     spec = query.spec
     for name in (CORRECTION, LATE):
         refuse_flag([*query.schema.names, *spec.results], "correct", name)
@@ -282,7 +282,7 @@ def _check_correctable(query: Query) -> None:
 def parse_spec(
     spec: Spec | None, request: Mapping[str, Any], caller: str = "KeyedWindows"
 ) -> Spec:
-    """Gives the Spec of `KeyedWindows`, from a Spec or from keywords.
+    """Returns the Spec of `KeyedWindows`, from a Spec or from keywords.
 
     Raises:
         SpecError: If there are both, or one is wrong.
@@ -294,10 +294,10 @@ def parse_spec(
 
 
 def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:
-    """The names and types of `schema=`, without all else that a schema may have.
+    """The names and types of `schema=`, without metadata and nullability.
 
     Raises:
-        SpecError: If it is none, or a name or type is wrong.
+        SpecError: If it is not a schema, or a name or type is wrong.
 
     Example:
         >>> parse_schema({"t": "int64", "x": pa.float64()})

@@ -103,7 +103,7 @@ def _state(query: StreamQuery) -> list[str]:
     if query.closing and not query.until:
         more = query.closing.every_rows - 1
         kept.append(f"up to {more} more of each key, to count them")
-    widths = [_width(field.type) for field in query.leaf]
+    widths = [_width(field.type) for field in query.kept_schema]
     unknown = " and its text" if None in widths else ""
     each = sum(width or 4 for width in widths)
     lines = [
