@@ -1,10 +1,10 @@
 """The keys of buckets, by which Spark spreads them evenly over partitions.
 
 Spark gives a row to the partition `hash(key) mod partitions`, where the hash is Murmur3
-with 32 bits. Of the buckets 0 to 7 it gives five to one of two partitions, which then
-takes a quarter longer than it must. Over one integer the hash is one to one, so bucket
-`i` has the key whose hash is `i`: of any number of partitions, none has more than one
-bucket more than another.
+with 32 bits. With two partitions, one gets five of the buckets 0 to 7, and takes a
+quarter longer than necessary. Over one integer the hash is one to one, so bucket `i`
+has the key whose hash is `i`. Then, for any number of partitions, their numbers of
+buckets differ by at most one.
 """
 
 __all__ = ["bucket_keys"]

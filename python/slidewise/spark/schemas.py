@@ -125,7 +125,7 @@ def _append_results(schema: pa.Schema, inputs: list[StructField]) -> StructType:
 
 
 def _check_case(names: list[str], spec: Spec) -> None:
-    """Checks that no result differs from a column in case alone."""
+    """Checks that the name of no result differs from a column only in case."""
     present = {name.lower(): name for name in names}
     for name in spec.results:
         other = present.get(name.lower())

@@ -1,8 +1,8 @@
-"""Finds skewed keys: one task with such a key would run long after the others.
+"""Finds skewed keys: a task with such a key would run much longer than the others.
 
 A skewed key is split by time. Each split also reads the rows before it that its windows
 hold (*overlap rows*), which get no results. So the splits of a key run as independent
-tasks, with the same results as one task.
+tasks, and give the same results as one task.
 
     time    ──────────┬──────────┬──────────►
     split 0 ■■■■■■■■■■

@@ -124,8 +124,8 @@ def add_splits(df: Any, spec: Spec, splits: SkewSplits) -> Any:
 def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
     """As `add_splits`; also returns a column that is true for rows before their split.
 
-    The splits that read a row have consecutive numbers. The number of its own split is
-    that of the first split of its key, plus the number of starts not after the row.
+    The splits that read a row have consecutive numbers. Its own split has the number of
+    the first split of its key, plus the number of starts at or before the row.
     """
     rows, first_split, passed = _lookup(df, spec, splits)
     names = {
@@ -144,7 +144,7 @@ def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
 
 
 def _ticks(splits: SkewSplits, name: str) -> list[list[int | None]]:
-    """Returns one time of every split point: its start, or an end of its overlap."""
+    """Returns one of the times of every split point, by the name of its attribute."""
     field = name.removeprefix(RESERVED_PREFIX)
     return [[getattr(point, field) for point in points] for points in splits.points]
 
@@ -209,7 +209,7 @@ def _time_literal(df: Any, spec: Spec, tick: int) -> Any:
 
 
 def _by_key(df: Any, spec: Spec, splits: SkewSplits, values: list[Any]) -> Any:
-    """Returns the column of each row's key's value; 0 for keys that are not skewed."""
+    """Returns a column of one value per key; 0 for keys that are not skewed."""
     if not spec.by:
         return values[0]
     found = sf.lit(0)

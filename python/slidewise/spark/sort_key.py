@@ -8,8 +8,8 @@ take several times as long. So if times fit into 59 bits, tasks sort by one numb
     └───────┴────────────────────────────────────────┘
 
 The rows of all keys of a *key group* are then sorted by time; native code separates the
-keys, so it holds the windows of a 32nd of a task's keys at a time instead of those of
-one key. Each split of a skewed key has a key group of its own.
+keys. So it holds the windows of a 32nd of a task's keys at a time, not those of one
+key. Each split of a skewed key has a key group of its own.
 """
 
 from typing import Any

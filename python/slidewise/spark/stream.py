@@ -4,9 +4,9 @@
 
 `transformWithState` costs a tenth of a millisecond per group and per access to state.
 So rows are sent as Arrow payloads, one per bucket of keys, and state is pages of many
-rows. `withWatermark` comes before the packing: Spark keeps one watermark for the whole
-stream and fires the timers of buckets without rows, but sees no event time in payloads,
-which its filter of late rows would drop as a whole.
+rows. `withWatermark` comes before the packing. Spark keeps one watermark for the whole
+stream and fires the timers of buckets without rows. Its filter of late rows sees no
+event time in payloads, so it drops none.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ from slidewise.spec.spec import Spec
 __all__ = ["bucket_count", "make_query", "transform_stream"]
 
 _DEFAULT_BUCKETS = 8
-# The metadata key of a column with a watermark in Spark.
+# The key of the watermark in the metadata of a Spark column.
 _WATERMARK = "spark.watermarkDelayMs"
 
 
@@ -50,8 +50,8 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         options: The options for streams.
 
     Raises:
-        SpecError: If the spec does not fit the columns, or the session keeps state
-            elsewhere than in RocksDB.
+        SpecError: If the spec does not fit the columns, or the session does not keep
+            state in RocksDB.
     """
     options.check_stream()
     _check_time(df, spec.on)
@@ -69,7 +69,7 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     history = None
     if options.initial is not None:
         _check_history(options.initial, df)
-        # The payloads of a bucket come in any order: deletions before their rows, too.
+        # Deletions apply here, since the payloads of a bucket come in any order.
         before = drop_deleted(options.initial, spec, options, number_history)
         history = _history(before, spec, packer, buckets).groupBy("bucket")
     results = packed.groupBy("bucket").transformWithState(
@@ -79,12 +79,15 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         timeMode="EventTime",
         initialState=history,
     )
-    # With its counts: a projection would copy the payloads.
+    # `unpack` drops the columns of counts: a projection would copy the payloads.
     return _observe(results).mapInArrow(unpack, _output_struct(df, query, flags))
 
 
 def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
-    """Returns the rows before the stream, and their latest time for each bucket."""
+    """Returns the packed rows before the stream, and a row per bucket with their end.
+
+    The end is the latest of their times; only hopping windows need it.
+    """
     packed = before.mapInArrow(packer, PACKED)
     packed = packed.withColumn("latest", sf.lit(None).cast("long"))
     if not spec.is_hopping:

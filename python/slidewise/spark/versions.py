@@ -96,7 +96,7 @@ def repartition_by_id(df: Any, tasks: int, partition: Any) -> Any:
     """Moves each row to the partition that a column numbers, which 4.0 cannot."""
     if VERSION >= (4, 1):
         return df.repartitionById(tasks, partition)
-    # Spark partitions by a hash: each partition gets a number with a hash that fits.
+    # Spark partitions by a hash: each partition gets a number whose hash selects it.
     numbers = sf.array(*map(sf.lit, _preimages(tasks)))
     return df.repartition(tasks, sf.element_at(numbers, partition + 1))
 
