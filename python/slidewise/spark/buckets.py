@@ -33,7 +33,7 @@ def _unhashed(mixed: int) -> int:
     mixed ^= mixed >> 13 ^ mixed >> 26
     mixed = mixed * _inverse(_MIXED[0]) & _MASK
     mixed ^= mixed >> 16
-    mixed ^= 4  # The bytes that were hashed.
+    mixed ^= 4  # The number of hashed bytes.
     mixed = (mixed - _ADDED) * _inverse(5) & _MASK
     key = _rotated(mixed, 32 - 13) ^ _SEED
     key = _rotated(key * _inverse(_C2) & _MASK, 32 - 15)

@@ -34,36 +34,35 @@ __all__ = ["SharedWindow"]
 class SharedWindow(_core.Window):
     """Several ranges over one stream, such as the last 10, 100 and 1000 entries.
 
-    The ranges share entries and partial results, so that together they cost far less
-    than one window each. All of them end at the latest entry. An entry is evicted once
-    no range holds it.
+    The ranges share entries and partials, so they cost much less than a window each.
+    All of them end at the latest entry. An entry is evicted once no range holds it.
 
-    With `queries=` instead of `ranges=`, each range is answered every slide, such as
-    the last hour every five minutes. Entries are then folded into slices, between the
-    edges that the queries need, and all queries share the slices. Answers fall due
-    while entries come:
+    With `queries=` instead of `ranges=`, each range is answered once per slide, such as
+    the last hour every five minutes. Entries are then folded into slices between the
+    edges of the queries, and all queries share the slices. Answers fall due as entries
+    arrive:
 
-    - `insert` gives those that fell due as a list of (query, end, value), by end and
-      then by query; `insert_many` gives a pyarrow.Table of these columns.
+    - `insert` returns the answers that fell due as a list of (query, end, value), by
+      end and then by query; `insert_many` returns a pyarrow.Table of these columns.
     - A query of time has a window (end - range, end] for every `end` that is a multiple
       of its slide. It falls due when an entry later than `end` is inserted (later than
       end + late, with `late=`), or at `advance`. Windows without entries are left out,
-      unless `empty=True`. An entry with which more than 4 million answers would fall
-      due is refused.
-    - A query of entries falls due after every slide of entries, counted from the first
-      entry, and covers the last range of them, fewer at the beginning. Its `end` is the
-      time of the last one.
-    - `Query` also takes `session("30m")`, and `until("flag")` and `landmark("flag")`,
-      whose flags are columns of the values, true, false or null: then values are
-      mappings, and entries come in order.
+      unless `empty=True`. An entry is refused if more than 4 million answers would
+      fall due with it.
+    - A query of entries falls due with every slide-th entry, counted from the first
+      one. Its window holds the last `range` entries, at the beginning fewer; its `end`
+      is the time of the last one.
+    - `Query` also takes `session("30m")`, `until("flag")` and `landmark("flag")`. A
+      flag is a column of the values: true, false or null. Values are mappings then, and
+      entries come in order.
     - `add` and `drop` change the queries while the stream runs.
 
     In both cases:
 
     - `insert` and `insert_many` add entries, in order of time (with `late=` also late).
     - `evict` and `evict_until` remove entries from all ranges.
-    - `query` gives a list of results as of now, one per range or query.
-    - `len`, `oldest`, `youngest` and `items` give the entries of the longest range.
+    - `query` returns a list of current results, one per range or query.
+    - `len`, `oldest`, `youngest` and `items` are those of the longest range.
     - `copy`, `to_bytes`, `from_bytes` and pickle copy the window.
     - `explain`, `check` and `nbytes` show its internals.
 
@@ -75,21 +74,21 @@ class SharedWindow(_core.Window):
         queries: Queries with range and slide (`Query`), instead of `ranges`.
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
-            takes slick_deque for results that are one of the values and for integers
-            that subtract exactly, otherwise flat_fit, which needs no law. Of queries it
-            is the final aggregator, which may also be "fiba"; "auto" takes slick_deque
-            for results that are one of the values, otherwise flat_fit.
+            chooses slick_deque for results that are one of the values and for integers
+            that subtract exactly, else flat_fit, which needs no law. With `queries` the
+            algorithm is the final aggregator, which may also be "fiba"; "auto" chooses
+            slick_deque for results that are one of the values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An
-            entry that far behind the latest is taken in order of time; a later one
-            raises `OutOfOrderError`. None if entries come in order.
+            entry at most this far behind the latest is inserted in order of time; a
+            later one raises `OutOfOrderError`. None if entries come in order.
         offset: A duration or an int: the ends of queries of time are the multiples of
-            their slides counted from there. Default the epoch (or 0); for weeks the
-            Monday after.
+            their slides, counted from there. Default: the epoch (or 0); for weeks the
+            Monday after it.
         empty: Whether windows without entries are answered, from the first entry on,
             even if it was evicted. A session always has entries.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
-        **parameters: Parameters of the algorithm, as its card names them.
+        **parameters: Parameters of the algorithm, by the names on its card.
 
     Raises:
         SpecError: If an argument is wrong, or the aggregations lack a law that the
@@ -97,10 +96,10 @@ class SharedWindow(_core.Window):
 
     Entries of equal time are kept separate, in order of arrival, because ranges count
     entries. A late entry raises `OutOfOrderError`. A call that raises leaves the window
-    unchanged. Threads may share a window: calls wait for one another, and each answer
-    that falls due is given to one of them. If an answer cannot be made (a custom
-    aggregation raises), the call that inserted raises, the entries are in, and the
-    other answers come with the next call.
+    unchanged. Threads may share a window: calls wait for one another, and one of them
+    gets each answer that falls due. If an answer cannot be computed (a custom
+    aggregation raises), the call raises after the insert, and the next call returns the
+    other answers.
 
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 
@@ -183,12 +182,12 @@ class SharedWindow(_core.Window):
         )
         return super().__new__(cls, spec_of_plan(plan))
 
-    if TYPE_CHECKING:  # of the base class, which answers where there are queries
+    if TYPE_CHECKING:  # methods of the base class
 
         def insert(  # type: ignore[override]
             self, time: Any, value: Any = ...
         ) -> list[tuple[int, Any, Any]] | None:
-            """Inserts an entry, and gives the answers that fell due."""
+            """Inserts an entry; returns the answers that fell due."""
 
     def insert_many(self, times: Any, values: Any = None) -> pa.Table | None:
         """Inserts many entries at once, all of them or none.
@@ -196,24 +195,24 @@ class SharedWindow(_core.Window):
         Args:
             times: As many times as there are values, in any order: a numpy array, an
                 Arrow array, a pandas or polars Series, or any iterable. Entries of
-                equal time count in the order given, and none is late for another.
-            values: The same for the values. If the aggregations name columns: a mapping
-                from their names to such arrays, a table, or an iterable of mappings.
-                May be left out for `count()` of rows.
+                equal time stay in the order given. No entry is late because of another
+                of the call.
+            values: As many values, of the same types. If the aggregations name columns:
+                a mapping from their names to such arrays, a table, or an iterable of
+                mappings. May be left out for `count()` of rows.
 
         Returns:
             With `queries=` the answers that fell due, as a table with the columns
             query, end and value (a struct if there are several aggregations), by end
-            and then by query. Its types are those of the aggregations and the columns,
-            whatever the answers are: `dtype=` fixes them, else they are null until a
-            first value or time comes. Of objects, they are what Arrow infers. None with
-            `ranges=`.
+            and then by query. Its types depend on the aggregations and columns, not on
+            the answers: `dtype=` sets them, otherwise they are null until the first
+            value or time. Arrow infers those of objects. None with `ranges=`.
 
         Raises:
             SpecError: If the lengths differ, a time is missing, or a value does not
-                fit; with the entries inserted, if Arrow has no type for the answers.
+                fit; or, after the insert, if Arrow has no type for the answers.
             OutOfOrderError: If the earliest of the entries is late.
-            WindowBusyError: If an iterable uses the window it is inserted into.
+            WindowBusyError: If an iterable uses the window into which it is inserted.
 
         Cost: O(m) if sorted, else O(m log m), for m entries.
 
@@ -233,20 +232,20 @@ class SharedWindow(_core.Window):
     def add(self, query: Query) -> int:
         """Adds a query while the stream runs.
 
-        It sees what the window still holds, the longest range so far. Its first window
-        ends at the next multiple of its slide.
+        It sees the entries that the window still holds: those of the longest range so
+        far. Its first window ends at the next multiple of its slide.
 
         Args:
             query: The query.
 
         Returns:
-            Its index, by which answers and `drop` name it.
+            Its index, as in answers and `drop`.
 
         Raises:
-            SpecError: If it does not suit the window or its times, or the window was
+            SpecError: If it does not fit the window or its times, or the window was
                 made with `ranges=`.
 
-        Cost: O(n) combines: entries are cut into slices anew.
+        Cost: O(n) combines: entries are cut into new slices.
 
         Example:
             >>> import slidewise as sw
@@ -262,15 +261,15 @@ class SharedWindow(_core.Window):
         return self._add_query(query)
 
     def drop(self, index: int) -> None:
-        """Drops a query. The indices of the others stay.
+        """Drops a query. The indices of other queries do not change.
 
         Args:
             index: The index of the query.
 
         Raises:
-            SpecError: If there is none of that index.
+            SpecError: If there is no query of that index.
 
-        Cost: O(n) combines: entries are cut into slices anew.
+        Cost: O(n) combines: entries are cut into new slices.
 
         Example:
             >>> import slidewise as sw
@@ -284,19 +283,19 @@ class SharedWindow(_core.Window):
         if number is None or not self._drop_query(number):
             there = [str(at) for at, one in enumerate(self.queries) if one is not None]
             raise SpecError(
-                f"there is no query {describe_value(index)}: those that are left are "
+                f"there is no query {describe_value(index)}: the remaining ones are "
                 f"{', '.join(there) or 'none'}"
             )
 
     def advance(self, time: Any) -> list[tuple[int, Any, Any]]:
-        """Says that no entries come up to and including a time.
+        """Declares that no more entries arrive at or before a time.
 
         Args:
-            time: The time. Entries up to it are late from then on; an earlier time
-                than before has no effect.
+            time: The time. Entries at or before it are late from then on. A time before
+                that of an earlier call has no effect.
 
         Returns:
-            The answers that fall due: those of all ends up to the time.
+            The answers that fall due: those of all ends at or before the time.
 
         Raises:
             SpecError: If the time is of another kind than those in the window, or the
@@ -319,7 +318,7 @@ class SharedWindow(_core.Window):
 
     @property
     def queries(self) -> list[Query | None]:
-        """The queries by index; None where one was dropped.
+        """The queries by index; None for a dropped one.
 
         Example:
             >>> import slidewise as sw
@@ -329,15 +328,15 @@ class SharedWindow(_core.Window):
         return list(self._describe()[0].queries)
 
     def query(self) -> list[Any]:  # type: ignore[override]
-        """Gives the results as of now, one per range or query, in the order given.
+        """Returns the current results, one per range or query, in the order given.
 
-        Those of a query are over its range up to the latest entry (or the time of
-        `advance`, if that is later), or over its last entries.
+        The window of a query of time ends at the latest entry, or at the time of
+        `advance` if that is later. That of a query of entries holds the last ones.
 
         Returns:
             A list of results; of dicts by name if there are several aggregations. The
-            result over no entries is None (0 for `count`, [] for `collect`). Queries
-            that were dropped have none.
+            result over no entries is None (0 for `count`, [] for `collect`). Dropped
+            queries have no result.
 
         Raises:
             ResultOverflowError: If an exact integer does not fit int64.
@@ -361,15 +360,15 @@ class SharedWindow(_core.Window):
         """Restores a window from a snapshot.
 
         Args:
-            blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
+            blob: The bytes of `to_bytes`, or any object with a buffer of them.
 
         Returns:
-            A window whose further results equal those of the original, bit for bit.
+            A window whose later results equal those of the original, bit for bit.
 
         Raises:
-            SnapshotError: If the bytes are no snapshot of a SharedWindow, damaged, or
-                of another version. They are not trusted: they run no code, and sizes in
-                them are checked before memory is allocated.
+            SnapshotError: If the bytes are not a snapshot of a SharedWindow, are
+                damaged or of another version. They are not trusted: they run no code,
+                and sizes in them are checked before memory is allocated.
 
         Cost: O(n).
 
@@ -383,7 +382,7 @@ class SharedWindow(_core.Window):
         return cls._restore(as_bytes(blob), read_spec, True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the bytes that `to_bytes` gives.
+        """Pickles as the bytes of `to_bytes`.
 
         Custom aggregations are pickled with them, by reference where possible.
         """
@@ -419,7 +418,7 @@ class SharedWindow(_core.Window):
     dtype = Window.dtype
 
     def explain(self) -> str:
-        """Explains in a few lines which algorithm runs, why, and with which options.
+        """Describes in a few lines which algorithm runs, why, and with which options.
 
         Example:
             >>> import slidewise as sw
