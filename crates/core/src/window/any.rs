@@ -225,12 +225,12 @@ fn published<T: Element, A: Aggregation<T>>(
 ) -> Box<dyn AnyWindow<T>> {
     // A constant, so that only the chosen size is compiled.
     if const { size_of::<A::Partial>() <= 24 } {
-        Typed::boxed(BTree::planted(aggregation, ties, arity, fingers), ties)
+        Typed::boxed(BTree::empty(aggregation, ties, arity, fingers), ties)
     } else if arity <= 4 {
-        let tree = Tree::<A, 8, 9>::planted(aggregation, ties, arity, fingers);
+        let tree = Tree::<A, 8, 9>::empty(aggregation, ties, arity, fingers);
         Typed::boxed(tree, ties)
     } else {
-        let tree = Tree::<A, 32, 33>::planted(aggregation, ties, arity, fingers);
+        let tree = Tree::<A, 32, 33>::empty(aggregation, ties, arity, fingers);
         Typed::boxed(tree, ties)
     }
 }

@@ -62,7 +62,7 @@ impl<M: Monoid> DabaLate<M> {
         Self {
             bound,
             old: InOrder::new(DabaLite::new(monoid.clone()), ties),
-            young: Tree::planted(monoid, ties, ARITY, Some(options)),
+            young: Tree::empty(monoid, ties, ARITY, Some(options)),
         }
     }
 

@@ -1,9 +1,9 @@
-//! The aggregates of nodes: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a
-//! range.
+//! The aggregates of nodes: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over
+//! ranges.
 
 use std::mem::needs_drop;
 
-use super::slots::few;
+use super::slots::short_loop;
 use super::spine::edge;
 use super::{Agg, Id, Inner, LEVELS, Node, Nodes, Spine, Tree, is_leaf};
 use crate::monoid::Monoid;
@@ -11,7 +11,7 @@ use crate::window::Ties;
 use crate::window::shape::Kind;
 use crate::window::steps::Step;
 
-/// A fold that starts from nothing without a combine.
+/// A fold whose first element costs no combine.
 pub(in crate::window) struct Fold<'a, M: Monoid> {
     monoid: &'a M,
     acc: Option<M::Partial>,
@@ -49,8 +49,8 @@ pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
     }
 }
 
-/// Loops over slots whose number is known when compiled end early instead of taking a slice,
-/// so that they are laid out step by step.
+/// The loop runs over all `E` slots and ends early, because the compiler unrolls a loop of
+/// constant length, and not one over a slice.
 #[inline(always)]
 pub(super) fn own_leaf<M: Monoid, const E: usize>(
     monoid: &M,
@@ -64,7 +64,7 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
     }
     let mut partial = values[0].clone();
     for value in values.iter().take(len).skip(1) {
-        few();
+        short_loop();
         partial = monoid.combine(&partial, value);
     }
     Agg { partial, count }
@@ -79,13 +79,13 @@ fn own_inner<M: Monoid, const E: usize, const K: usize>(
     let (values, len) = (node.values(), node.len());
     let mut count = len as u32;
     if len == 0 {
-        // About to make room for its only child.
+        // A root with one child, which takes its place next.
         return children[0].agg();
     }
-    // The first child comes last: a change at the earlier end then waits for nothing else.
+    // The first child comes last: a change at the earlier end waits for no other combine.
     let mut partial = values[0].clone();
     for at in 1..E {
-        few();
+        short_loop();
         if at == len {
             break;
         }
@@ -94,19 +94,19 @@ fn own_inner<M: Monoid, const E: usize, const K: usize>(
         partial = monoid.combine(&partial, &values[at]);
     }
     if matches!(kind, Kind::Left | Kind::Up) {
-        let youngest = &children[len];
-        count += youngest.count;
-        partial = monoid.combine(&partial, &youngest.partial);
+        let last = &children[len];
+        count += last.count;
+        partial = monoid.combine(&partial, &last.partial);
     }
     if matches!(kind, Kind::Right | Kind::Up) {
-        let oldest = &children[0];
-        count += oldest.count;
-        partial = monoid.combine(&oldest.partial, &partial);
+        let first = &children[0];
+        count += first.count;
+        partial = monoid.combine(&first.partial, &partial);
     }
     Agg { partial, count }
 }
 
-/// Repairs the changed nodes of a spine below the root, and what the nodes below them inherit.
+/// Repairs the aggregates of the changed nodes of a spine, and of the nodes below them there.
 #[inline(always)]
 fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
@@ -123,7 +123,7 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     let rungs = &mut spine.rungs[..height];
     let mut level = stale.ilog2() as usize;
     loop {
-        few();
+        short_loop();
         let (below, above) = rungs.split_at_mut(level + 1);
         let rung = &mut below[level];
         if stale >> level & 1 != 0 {
@@ -150,7 +150,7 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     }
 }
 
-/// Finds the aggregate of a finger from its own part and its parent's.
+/// Computes the aggregate of a finger from its own part and its parent's aggregate.
 #[inline(always)]
 fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: Kind) {
     let height = spine.height();
@@ -169,19 +169,19 @@ fn inherit<M: Monoid>(
     parent: &Agg<M::Partial>,
     side: Kind,
 ) -> Agg<M::Partial> {
-    let (older, younger) = match side {
+    let (earlier, later) = match side {
         Kind::Left => (own, parent),
         _ => (parent, own),
     };
     Agg {
-        partial: monoid.combine(&older.partial, &younger.partial),
+        partial: monoid.combine(&earlier.partial, &later.partial),
         count: own.count + parent.count,
     }
 }
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
-    /// A node has changed: repairs its Π↑, or leaves it to the pass down. Whether it was a
-    /// Π↑, so that the parent has changed, too.
+    /// Repairs the Π↑ of a changed node, or leaves its aggregate to the pass down. Returns
+    /// whether it has a Π↑: then the parent has changed, too.
     pub(in crate::window) fn touch(&mut self, id: Id) -> bool {
         if self.marked(id, self.nodes.level(id)) {
             return false;
@@ -192,7 +192,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         true
     }
 
-    /// Touches the child at a position, which is a node of that level.
+    /// As `touch`, for the child at a position, which is at that level.
     #[inline]
     pub(super) fn touch_child(&mut self, parent: Id, at: usize, level: usize) {
         let id = self.nodes.child(parent, at);
@@ -202,14 +202,14 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Whether a node keeps something else than Π↑; the pass down then repairs it.
+    /// Whether a node keeps another aggregate than Π↑; if so, marks it for the pass down.
     #[inline]
     fn marked(&mut self, id: Id, level: usize) -> bool {
         let (left, right) = match self.fingers {
             Some(_) => (self.left.at(level) == id, self.right.at(level) == id),
             None => (id == self.root, false),
         };
-        // On both for as long as it takes to become the root.
+        // A node that becomes the root is on both spines.
         if left {
             self.left.mark(level);
         }
@@ -219,15 +219,15 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         left || right
     }
 
-    /// Π↑ of a node, from its contents. Laid out once per tree.
+    /// Π↑ of a node, from its contents. Not inlined: compiled once per tree.
     #[inline(never)]
     pub(in crate::window) fn whole(&self, id: Id) -> Agg<M::Partial> {
         own(&self.monoid, &self.nodes, id, Kind::Up)
     }
 
-    /// A node of the last search's path has changed, and there are `grown` entries more below
-    /// it: repairs upwards as far as Π↑ are concerned, which is where the search began, and
-    /// then by the pass down.
+    /// Repairs the aggregates after a change of a node on the path of the last search; it has
+    /// `grown` more entries. Up to the node where the search began these are Π↑; the pass down
+    /// repairs the others.
     #[inline]
     pub(in crate::window) fn refresh(&mut self, id: Id, grown: i32) {
         let mut level = self.nodes.level(id);
@@ -255,7 +255,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.reached(id, level);
     }
 
-    /// A node has changed that is the root or, if there are fingers, on a spine.
+    /// Ends a repair at the root or, if there are fingers, at a node of a spine.
     #[inline(always)]
     fn reached(&mut self, id: Id, level: usize) {
         if self.fingers.is_none() {
@@ -292,7 +292,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         (self.left.stale, self.right.stale) = (0, 0);
     }
 
-    /// An entry has gone to the end of the right finger, and no node above has changed.
+    /// Repairs the aggregates after an append to the right finger that changed no other node.
     #[inline]
     pub(in crate::window) fn extend_right_finger(&mut self, value: &M::Partial) {
         let own = &mut self.right.rungs[0].own;
@@ -301,7 +301,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         hand_down(&self.monoid, &mut self.right, Kind::Right);
     }
 
-    /// The left finger has changed, and no node above has.
+    /// Repairs the aggregates after a change of the left finger and no other node.
     #[inline]
     pub(in crate::window) fn repair_left_finger(&mut self) {
         let finger = self.nodes.leaf(self.left.finger());
@@ -323,8 +323,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// The aggregate that a node should keep: from its contents and its children's and, on
-    /// a spine, its parent's aggregates.
+    /// The aggregate that a node should keep, computed from its contents, the aggregates of its
+    /// children and, on a spine, that of its parent.
     pub(super) fn local(&self, id: Id) -> Agg<M::Partial> {
         let (kind, level) = (self.kind(id), self.nodes.level(id));
         let own = own(&self.monoid, &self.nodes, id, kind);
@@ -336,7 +336,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Entries in the tree, as the aggregates have them.
+    /// The number of entries in the tree, by the counts of aggregates.
     pub(in crate::window) fn counted(&self) -> usize {
         let top = self.top.count as usize;
         if self.fingers.is_none() || self.left.height() == 0 {
@@ -353,8 +353,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         fold.done()
     }
 
-    /// A bound that everything below a child satisfies is `None` there: published as ±∞.
-    /// The printed line 20 would skip a middle child; going by position, none is.
+    /// A bound that all entries below a child satisfy is `None` (±∞ in the paper). Line 20 of
+    /// the paper would skip a middle child; this goes by position and skips none.
     fn fold_below(&self, id: Id, lo: Option<i64>, hi: Option<i64>, fold: &mut Fold<'_, M>) {
         Step::Visit.note();
         let nodes = &self.nodes;
@@ -369,7 +369,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             }
             return;
         }
-        // An entry at the bound itself leaves nothing for the child beyond it, but ties.
+        // If an entry is at the bound, the child beyond it can only hold entries of equal time.
         let times = nodes.times(id);
         let distinct = self.ties == Ties::Combine;
         let skip_first = distinct && first < last && times.get(first).copied() == lo;

@@ -1,4 +1,4 @@
-//! Looking at a tree: walking its entries, checking its invariants, showing its shape.
+//! Walks the entries of a tree, checks its invariants and shows its shape.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         )?;
         require(
             self.counted() == self.len,
-            format_args!("aggregates stand for {} of {entries}", self.counted()),
+            format_args!("aggregates are of {} entries of {entries}", self.counted()),
         )?;
         let idle = self.nodes.idle();
         require(
@@ -105,7 +105,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let inner = level > 0 && spine.at(level) == id;
             require(
                 !inner || edge == Some(&kept),
-                format_args!("{place}: climbs look at {kept}, not {edge:?}"),
+                format_args!("{place}: the edge for climbs is {kept}, not {edge:?}"),
             )?;
         }
         self.check_arity(id)?;
@@ -175,8 +175,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         require(ordered, format_args!("{time} behind {last:?}"))
     }
 
-    /// Π↑ is compared with the fold just made; the others with what their definition
-    /// makes of the stored ones around them, which were or will be compared in turn.
+    /// Compares Π↑ with the fold of the subtree, and other aggregates with their definition over
+    /// the stored aggregates around them, which are compared themselves.
     fn check_aggregate(&self, id: Id, (whole, count): &(M::Partial, u32)) -> Verdict {
         let kept = self.kept(id);
         if let Some(rung) = self.rung(id) {
@@ -201,13 +201,16 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         };
         require(
             kept.count == entries,
-            format_args!("node {id} stands for {entries} entries, not {}", kept.count),
+            format_args!(
+                "the aggregate of node {id} is of {entries} entries, not {}",
+                kept.count
+            ),
         )?;
         let what = format_args!("node {id}");
         check_same(&self.monoid, &kept.partial, &expected, what)
     }
 
-    /// The tree as data. Entries lie in inner nodes too.
+    /// The shape of the tree, whose inner nodes have entries, too.
     pub(super) fn to_shape(&self) -> Shape<M::Partial> {
         let mut shape = Shape {
             nodes: Vec::new(),

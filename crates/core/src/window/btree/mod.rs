@@ -12,25 +12,25 @@
 //! | choose | to measure what fingers and location-sensitive aggregates bring       |
 //!
 //! # Idea
-//! Entries lie in all nodes, ordered by time; a node of arity a holds a − 1 of them between
-//! its a children. Every node keeps Π↑, the aggregate of its whole subtree, so that the
-//! root's is the answer. A change is repaired on the whole path up to the root.
+//! All nodes hold entries, ordered by time; a node of arity a holds a − 1 of them between its a
+//! children. Every node keeps Π↑, the aggregate of its whole subtree, so that of the root is the
+//! answer. After a change, the Π↑ on the whole path to the root are repaired.
 //!
 //! # Invariants (checked by `check`, for `fiba_published` too, which shares all nodes)
 //! 1. Size: MIN_ARITY = μ ≤ a ≤ MAX_ARITY = 2μ; the root has 2 ≤ a if it is not a leaf.
 //! 2. Height: all leaves are at level 0, a parent is one level above its children.
 //! 3. Order: times rise, from a child through the entry behind it to the next child.
 //!    Strictly under `Ties::Combine`.
-//! 4. Aggregates: each node keeps the one its place asks for, and the number of entries it
-//!    stands for; here Π↑ everywhere.
-//! 5. Threads: parents, spines and fingers are where the tree says.
-//! 6. Memory: every node of the arenas is in the tree, free, or waits to be.
+//! 4. Aggregates: each node keeps that of its kind, and the number of entries that it covers;
+//!    here all nodes keep Π↑.
+//! 5. Links: parents, spines and fingers are those of the tree.
+//! 6. Memory: every node of the arenas is in the tree, free, or waits to be freed.
 //!
 //! # Deviations
-//! Nodes are addressed by index, leaves in an arena of their own. Π↑ lies beside its node's index
-//! in the parent, which is folded without a look at its children, the first of them last. With
-//! `Ties::Keep` an insert goes behind, and an evict takes, the first of its time, wherever in the
-//! tree that is.
+//! Nodes are addressed by index; leaves are in an arena of their own. The Π↑ of a node is stored in
+//! its parent, beside its index, so a fold of the parent reads no children. It folds the first
+//! child last. With `Ties::Keep` an insert goes after all entries of its time, and an evict takes
+//! the first of them, in whichever node it is.
 
 mod aggregate;
 mod check;
@@ -61,7 +61,7 @@ pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=16;
 pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     pub(in crate::window) monoid: M,
     pub(in crate::window) ties: Ties,
-    /// What fingers add; `None` for the classic tree.
+    /// The options of a tree with fingers; `None` for the classic tree.
     pub(in crate::window) fingers: Option<Options>,
     /// μ.
     pub(in crate::window) min_arity: usize,
@@ -75,10 +75,10 @@ pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     trail: Trail,
 }
 
-/// As many levels as a tree of fewer than 2³¹ leaves has.
+/// The most levels of a tree of fewer than 2³¹ leaves.
 const LEVELS: usize = 32;
 
-/// Which child the last search went on to, by level, and the level where it began.
+/// By level, the child that the last search descended to, and the level where it began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trail {
     places: [u8; LEVELS],
@@ -106,7 +106,7 @@ pub(in crate::window) struct Site {
 }
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
-    pub(in crate::window) fn planted(
+    pub(in crate::window) fn empty(
         monoid: M,
         ties: Ties,
         min_arity: usize,
@@ -134,7 +134,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             trail: Trail::default(),
         };
         let root = tree.nodes.allocate(0);
-        tree.plant(root);
+        tree.set_root(root);
         tree.refresh_spines();
         tree
     }
@@ -144,16 +144,16 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         2 * self.min_arity - 1
     }
 
-    /// Makes a node the root. The spines below are the caller's to find unless they stay.
-    pub(in crate::window) fn plant(&mut self, root: Id) {
+    /// Makes a node the root. If the spines below change, the caller sets them.
+    pub(in crate::window) fn set_root(&mut self, root: Id) {
         self.root = root;
         self.nodes.set_parent(root, NONE);
         let level = self.nodes.level(root);
-        self.left.plant(level, root);
-        self.right.plant(level, root);
+        self.left.set_root(level, root);
+        self.right.set_root(level, root);
     }
 
-    /// The site of an insert at `time`: behind all entries up to it.
+    /// The site of an insert at `time`: after all entries at or before it.
     fn site_of_insert(&mut self, time: i64) -> Site {
         let (start, level) = match self.fingers {
             Some(_) => self.climb_for_insert(time),
@@ -186,7 +186,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         Site { node, at, present }
     }
 
-    /// The entry before position `at` if it is the one of that time to combine with.
+    /// The site of the entry before position `at`, if an insert at `time` combines with it.
     pub(in crate::window) fn tied(&self, node: Id, at: usize, time: i64) -> Option<Site> {
         let tied = self.ties == Ties::Combine && at > 0 && self.nodes.times(node)[at - 1] == time;
         tied.then(|| Site {
@@ -250,7 +250,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Whether an entry can be appended at the right finger and nothing else changes.
+    /// Whether an entry can be appended to the right finger without a change of another node.
     #[inline(always)]
     fn right_finger_takes(&self, time: i64) -> bool {
         let finger = self.right.finger();
@@ -276,28 +276,28 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.give_back();
     }
 
-    /// A leaf is all that is left of a large tree: its memory goes back.
+    /// Releases the memory of a large tree when only a leaf is left.
     #[inline(always)]
     pub(in crate::window) fn give_back(&mut self) {
         const KEPT_NODES: usize = 64;
         if is_leaf(self.root) && self.nodes.capacity() > KEPT_NODES {
-            self.start_anew();
+            self.rebuild();
         }
     }
 
     #[cold]
-    fn start_anew(&mut self) {
+    fn rebuild(&mut self) {
         let (mut times, mut values) = (Vec::new(), Vec::new());
         self.nodes
             .drain(self.root, &mut times, &mut values, &mut Vec::new());
         self.nodes = Nodes::new(self.monoid.identity());
         let root = self.nodes.allocate(0);
         self.nodes.fill(root, &times, &mut values, &[]);
-        self.plant(root);
+        self.set_root(root);
         self.refresh_spines();
     }
 
-    /// The oldest entry.
+    /// The earliest entry.
     pub(in crate::window) fn first(&self) -> Option<(i64, M::Partial)> {
         let node = self.first_leaf();
         let time = *self.nodes.times(node).first()?;
@@ -402,7 +402,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 
     fn clear(&mut self) {
         let monoid = self.monoid.clone();
-        *self = Self::planted(monoid, self.ties, self.min_arity, self.fingers);
+        *self = Self::empty(monoid, self.ties, self.min_arity, self.fingers);
     }
 
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
@@ -436,7 +436,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 }
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
-    /// Which aggregate a node keeps (FiBA fig. 2): by its place, if there are fingers.
+    /// Which aggregate a node keeps (FiBA fig. 2): with fingers, this depends on its position.
     pub(in crate::window) fn kind(&self, id: Id) -> Kind {
         if self.fingers.is_none() {
             return Kind::Up;

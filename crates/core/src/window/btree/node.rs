@@ -1,11 +1,11 @@
-//! A node in one piece, of fixed room: its entries and, unless it is a leaf, its children.
-//! Beside each child lies its Π↑, so that its parent is folded without a look at what it holds.
+//! A node as one struct of fixed size: its entries and, unless it is a leaf, its children, each
+//! with its Π↑. So a fold of a node does not read its children.
 
 use std::array::from_fn;
 
-use super::slots::{few, prefix, transfer, transfer_within};
+use super::slots::{prefix, short_loop, transfer, transfer_within};
 
-/// The place of a node in its arena; the topmost bit says that it is a leaf.
+/// The index of a node in its arena; the highest bit is set for leaves.
 pub(in crate::window) type Id = u32;
 pub(in crate::window) const NONE: Id = Id::MAX;
 pub(super) const LEAF: Id = 1 << 31;
@@ -15,7 +15,7 @@ pub(in crate::window) fn is_leaf(id: Id) -> bool {
     id & LEAF != 0
 }
 
-/// What leaves and inner nodes have in common.
+/// The fields of leaves and of inner nodes.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Node<P, const E: usize> {
     pub(super) parent: Id,
@@ -64,7 +64,7 @@ impl<P: Clone, const E: usize> Node<P, E> {
         &self.values
     }
 
-    /// How many entries have a time up to `time`, and whether the last of these has it.
+    /// The number of entries at or before `time`, and whether the last of them is at `time`.
     #[inline(always)]
     pub fn seek(&self, time: i64) -> (usize, bool) {
         let at = prefix::<E>(self.times(), |present| present <= time);
@@ -78,7 +78,7 @@ impl<P: Clone, const E: usize> Node<P, E> {
         self.len += 1;
         let (times, values) = (&mut self.times[at..=len], &mut self.values[at..=len]);
         for at in (1..times.len()).rev() {
-            few();
+            short_loop();
             times[at] = times[at - 1];
             transfer_within(values, at - 1, at);
         }
@@ -93,7 +93,7 @@ impl<P: Clone, const E: usize> Node<P, E> {
         self.len += 1;
     }
 
-    /// Moves all entries down by one, over the first.
+    /// Removes the first entry: moves all others down by one.
     #[inline(always)]
     pub(super) fn shift_down(&mut self) {
         let len = self.len();
@@ -107,29 +107,29 @@ impl<P: Clone, const E: usize> Node<P, E> {
         }
     }
 
-    /// Moves the entries behind the `count` from position `at` on into their place.
+    /// Removes the `count` entries from position `at` on: moves those after them down.
     #[inline(always)]
     pub(super) fn close(&mut self, at: usize, count: usize) {
         let len = self.len();
         self.len -= count as u8;
         let (times, values) = (&mut self.times[at..len], &mut self.values[at..len]);
         for at in count..times.len() {
-            few();
+            short_loop();
             times[at - count] = times[at];
             transfer_within(values, at, at - count);
         }
     }
 }
 
-/// A node's aggregate and the number of entries it stands for.
+/// An aggregate of a node, and the number of entries that it covers.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Agg<P> {
     pub partial: P,
     pub count: u32,
 }
 
-/// A child and its Π↑. That of a child on a spine, which keeps another aggregate, is not
-/// kept up to date.
+/// A child and its Π↑, which is out of date for a child on a spine: that keeps another
+/// aggregate.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Child<P> {
     pub id: Id,
@@ -166,7 +166,7 @@ pub(super) fn move_entries<P: Clone, const E: usize>(
     let places = target.times[there..there + count].iter_mut();
     let places = places.zip(&mut target.values[there..there + count]);
     for ((time, value), place) in times.zip(values).zip(places) {
-        few();
+        short_loop();
         *place.0 = *time;
         transfer(value, place.1);
     }

@@ -1,10 +1,10 @@
-//! The nodes of a B-tree by index, leaves in an arena of their own, without room for children.
+//! The nodes of a B-tree by index. Leaves, without room for children, have an arena of their own.
 
 use std::array::from_fn;
 use std::mem::{needs_drop, replace};
 
 use super::node::{Agg, Child, Id, Inner, LEAF, NONE, Node, is_leaf, move_entries};
-use super::slots::{few, prefix, shift_down_by, shift_in, transfer};
+use super::slots::{prefix, shift_down_by, shift_in, short_loop, transfer};
 use crate::window::steps::Step;
 
 /// Nodes of up to `E` entries and `K` = `E` + 1 children each.
@@ -14,8 +14,8 @@ pub(in crate::window) struct Nodes<P, const E: usize, const K: usize> {
     inner: Vec<Inner<P, E, K>>,
     spare_leaves: Vec<Id>,
     spare_inner: Vec<Id>,
-    /// Inner nodes at the top of subtrees cut off, taken apart one per allocation (bulk
-    /// FiBA §6).
+    /// The inner nodes at the top of cut subtrees; each allocation frees the children of one
+    /// (bulk FiBA §6).
     pending: Vec<Id>,
     blank: P,
 }
@@ -69,7 +69,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Entries in the node; one less than its arity.
+    /// The number of entries; one less than the arity.
     #[inline(always)]
     pub fn len(&self, id: Id) -> usize {
         self.node(id).len()
@@ -80,7 +80,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.len(id) + 1
     }
 
-    /// Distance from the leaves.
+    /// The distance from the leaves.
     #[inline(always)]
     pub fn level(&self, id: Id) -> usize {
         match is_leaf(id) {
@@ -138,7 +138,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     pub fn position(&self, id: Id) -> usize {
         let siblings = self.children(self.parent(id)).iter().enumerate();
         let position = siblings.fold(usize::MAX, |found, (at, child)| {
-            few();
+            short_loop();
             if child.id == id { at } else { found }
         });
         debug_assert_eq!(self.child(self.parent(id), position), id);
@@ -161,19 +161,19 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// How many entries have a time below `time`.
+    /// The number of entries before `time`.
     #[inline(always)]
     pub fn below(&self, id: Id, time: i64) -> usize {
         prefix::<E>(self.times(id), |present| present < time)
     }
 
-    /// How many entries have a time up to `time`.
+    /// The number of entries at or before `time`.
     #[inline(always)]
     pub fn up_to(&self, id: Id, time: i64) -> usize {
         prefix::<E>(self.times(id), |present| present <= time)
     }
 
-    /// An empty node; an inner one counts as having one child, which is not set yet.
+    /// An empty node. An inner node has one child, which is not set yet.
     pub fn allocate(&mut self, level: usize) -> Id {
         Step::Allocate.note();
         let id = match level {
@@ -189,7 +189,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         if self.spare_leaves.is_empty()
             && let Some(id) = self.pending.pop()
         {
-            self.dismember(id);
+            self.free_children(id);
             self.spare_inner.push(id);
         }
         self.spare_leaves.pop().unwrap_or_else(|| {
@@ -203,7 +203,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
             return id;
         }
         if let Some(id) = self.pending.pop() {
-            self.dismember(id);
+            self.free_children(id);
             return id;
         }
         self.inner.push(Inner {
@@ -213,8 +213,8 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         place(self.inner.len())
     }
 
-    /// Hands the children of a cut node to `pending`, leaves to those that are spare.
-    fn dismember(&mut self, id: Id) {
+    /// Moves the children of a cut node to `pending`, and leaves to the spare ones.
+    fn free_children(&mut self, id: Id) {
         Step::Free.note();
         let inner = &self.inner[id as usize];
         let list = match inner.node.level {
@@ -226,13 +226,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// A node as a child, without an aggregate as yet.
+    /// A node as a child, whose aggregate is not computed yet.
     pub fn child_of(&self, id: Id) -> Child<P> {
         let (partial, count) = (self.blank.clone(), 0);
         Child { id, count, partial }
     }
 
-    /// Frees one node; its children live on elsewhere.
+    /// Frees one node; its children stay in the tree.
     pub fn release(&mut self, id: Id) {
         Step::Free.note();
         self.vacate(id, 0, self.len(id));
@@ -244,8 +244,8 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Frees a whole subtree: later, a node at a time, if `deferred`. Values that own
-    /// memory are dropped at once all the same.
+    /// Frees a whole subtree; if `deferred`, later and one node at a time. Values that own
+    /// memory are dropped at once in any case.
     pub fn cut(&mut self, id: Id, deferred: bool) {
         Step::Cut.note();
         if deferred && !needs_drop::<P>() {
@@ -278,7 +278,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Puts an entry behind the last one of a leaf.
+    /// Appends an entry to a leaf.
     #[inline(always)]
     pub fn append_to_leaf(&mut self, id: Id, time: i64, value: P) {
         self.leaf_mut(id).append(time, value);
@@ -289,7 +289,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.leaf_mut(id).insert(at, time, value);
     }
 
-    /// Puts an entry at position `at`, and a child right behind it if the node is inner.
+    /// Inserts an entry at position `at`, and a child after it if the node is inner.
     #[inline]
     pub fn insert(&mut self, id: Id, at: usize, time: i64, value: P, child: Option<Child<P>>) {
         let Some(child) = child else {
@@ -314,7 +314,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.leaf_mut(id).shift_down();
     }
 
-    /// Takes an entry out, and the child behind it out of an inner node.
+    /// Removes an entry, and from an inner node the child after it.
     #[inline]
     pub fn remove(&mut self, id: Id, at: usize) -> (i64, P) {
         let entry = self.take(id, at);
@@ -338,20 +338,20 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         replace(self.value_mut(id, at), blank)
     }
 
-    /// Puts an entry behind the last one; an inner node's last child is then missing.
+    /// Appends an entry; the caller adds the last child of an inner node.
     #[inline]
     pub fn append(&mut self, id: Id, time: i64, value: P) {
         self.node_mut(id).append(time, value);
     }
 
-    /// Takes the last entry and the child behind it.
+    /// Removes the last entry and the child after it.
     pub fn pop_back(&mut self, id: Id) -> (i64, P, Option<Child<P>>) {
         let child = self.children(id).last().cloned();
         let (time, value) = self.remove(id, self.len(id) - 1);
         (time, value, child)
     }
 
-    /// Puts an entry before the first one, and a child before that.
+    /// Inserts an entry at the front, and a child before it.
     pub fn push_front(&mut self, id: Id, time: i64, value: P, child: Option<Child<P>>) {
         let len = self.len(id);
         self.insert(id, 0, time, value, None);
@@ -361,20 +361,20 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Takes an entry out; its place is for the caller to fill or to close.
+    /// Takes an entry out; the caller fills or closes its slot.
     pub fn take(&mut self, id: Id, at: usize) -> (i64, P) {
         (self.node(id).times[at], self.take_value(id, at))
     }
 
-    /// Swaps in another entry, in the same place.
+    /// Replaces an entry; returns the earlier one.
     pub fn exchange(&mut self, id: Id, at: usize, time: i64, value: P) -> (i64, P) {
         let node = self.node_mut(id);
         let old = replace(&mut node.times[at], time);
         (old, replace(&mut node.values[at], value))
     }
 
-    /// Drops the first `count` entries, and as many children. An inner node may lose all
-    /// its entries, not its last child.
+    /// Drops the first `count` entries, and as many children. An inner node keeps its last
+    /// child even if it loses all entries.
     #[inline]
     pub fn drop_front(&mut self, id: Id, count: usize) {
         self.vacate(id, 0, count);
@@ -400,8 +400,8 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         pair.map(|inner| &mut inner.node)
     }
 
-    /// Moves what is behind the entry at position `keep` to an empty node; that entry comes
-    /// out.
+    /// Moves all after the entry at position `keep` to an empty node; removes and returns that
+    /// entry.
     #[inline(always)]
     pub fn split(&mut self, from: Id, keep: usize, to: Id) -> (i64, P) {
         let [source, target] = self.pair(from, to);
@@ -414,7 +414,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.take(from, keep)
     }
 
-    /// Moves all of `from` behind the entries of `to`; there is one more than children.
+    /// Moves all of `from` to the end of `to`, whose last child is missing.
     #[inline(always)]
     pub fn pour(&mut self, from: Id, to: Id) {
         let [source, target] = self.pair(from, to);
@@ -432,11 +432,11 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         let leaves = source.node.level == 1;
         let source = source.children[at..at + count].iter_mut();
         for (source, target) in source.zip(&mut target.children[there..there + count]) {
-            few();
+            short_loop();
             transfer(source, target);
         }
         for at in there..there + count {
-            few();
+            short_loop();
             let id = self.inner[to as usize].children[at].id;
             match leaves {
                 true => self.leaf_mut(id).parent = to,
@@ -461,9 +461,8 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         separator
     }
 
-    /// Moves the first `count` entries of `from` behind those of `to`, with `count`
-    /// children; keeps the separator between the two in order: the one given goes behind
-    /// `to`'s entries first, the last one moved comes out in its stead.
+    /// Moves the first `count` entries of `from`, with `count` children, to the end of `to`.
+    /// The given separator goes to `to` before them; the last entry moved is the new one.
     pub fn rotate_front(
         &mut self,
         from: Id,
@@ -484,7 +483,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         separator
     }
 
-    /// Moves all of `from`, a separator behind it, before the entries of `to`.
+    /// Moves all of `from`, and a separator after it, to the front of `to`.
     pub fn prepend(&mut self, from: Id, (time, value): (i64, P), to: Id) {
         let [source, target] = self.pair(from, to);
         let (more, len) = (source.len() + 1, target.len());
@@ -536,12 +535,12 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Nodes allocated, in use or not.
+    /// The number of allocated nodes, in use or not.
     pub fn capacity(&self) -> usize {
         self.leaves.len() + self.inner.len()
     }
 
-    /// Nodes that are free or wait to be, cut subtrees taken apart.
+    /// The number of nodes that are free or wait to be freed, including cut subtrees.
     pub fn idle(&self) -> usize {
         let mut waiting = self.pending.clone();
         let mut idle = self.spare_leaves.len() + self.spare_inner.len();
@@ -560,7 +559,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 }
 
-/// The place of the last node of an arena of so many.
+/// The index of the last of `len` nodes of an arena.
 fn place(count: usize) -> Id {
     let id = Id::try_from(count - 1).ok().filter(|id| *id < LEAF - 1);
     id.expect("fewer than 2^31 nodes")

@@ -1,5 +1,5 @@
-//! A tree as bytes, structure and aggregates included: a restored window goes on with
-//! bit-identical answers, floats too.
+//! A tree as bytes, with its structure and aggregates: the answers of a restored window are
+//! equal bit for bit, also those of floats.
 //!
 //! Preorder; the height is read first and bounds the depth of reading.
 
@@ -48,14 +48,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.nodes = Nodes::new(self.monoid.identity());
         self.len = 0;
         let root = self.read_node(usize::from(height), None, input)?;
-        self.plant(root.id);
+        self.set_root(root.id);
         self.top = root.agg();
         self.thread_spines();
         Ok(())
     }
 
-    /// Refuses thin nodes as it meets them: what is allocated stays in proportion to what
-    /// was read.
+    /// Refuses underfull nodes as it reads them, so memory stays in proportion to the bytes read.
     fn read_node(
         &mut self,
         level: usize,
@@ -90,8 +89,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         Ok(Child::new(id, Agg { partial, count }))
     }
 
-    /// Finds the spines. Their aggregates were read as if they were Π↑; nodes were counted
-    /// as whole subtrees, which is not what spines stand for.
+    /// Finds the spines. Their aggregates were read as if they were Π↑, with the counts of whole
+    /// subtrees, which aggregates of spines do not cover.
     fn thread_spines(&mut self) {
         if self.fingers.is_some() {
             self.top.count = self.local(self.root).count;

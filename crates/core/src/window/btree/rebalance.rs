@@ -1,13 +1,13 @@
-//! Rebalancing after the fact (FiBA §3.2, figs. 7 and 8): split, merge, move, and the
-//! changes of height. Π↑ are repaired on the way up, all else in the pass down.
+//! Rebalancing after an insert or evict (FiBA §3.2, figs. 7 and 8): split, merge, move, and
+//! changes of height. Π↑ are repaired on the way up, other aggregates in the pass down.
 
 use super::{Child, Id, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::steps::Step;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
-    /// Splits from an overfull node upwards; gives the node where that topped out, which
-    /// is still to be refreshed.
+    /// Splits overfull nodes from a node upwards. Returns the topmost node that changed, which
+    /// the caller refreshes.
     pub(super) fn rebalance_for_insert(&mut self, node: Id) -> Id {
         let mut node = node;
         while self.nodes.len(node) > self.most() {
@@ -24,15 +24,15 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let old = self.root;
         let root = self.nodes.allocate(self.nodes.level(old) + 1);
         self.nodes.set_first_child(root, old);
-        self.plant(root);
+        self.set_root(root);
     }
 
-    /// The only child of the root takes its place.
+    /// Replaces the root by its only child.
     pub(in crate::window) fn height_decrease(&mut self) {
         let old = self.root;
         let child = self.nodes.child(old, 0);
         self.nodes.release(old);
-        self.plant(child);
+        self.set_root(child);
     }
 
     /// 2μ + 1 children become μ + 1 and μ.
@@ -53,8 +53,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.touch_child(parent, at, level);
     }
 
-    /// The parent of a node and the position there, which is where the last search went on to
-    /// unless it began below.
+    /// The parent of a node and the position there: that of the last search, unless the search
+    /// began below the parent.
     #[inline(always)]
     fn place(&self, node: Id, level: usize) -> (Id, usize) {
         let parent = self.nodes.parent(node);
@@ -65,8 +65,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// `to` was split off the right of `from`, or takes all of it in: what was at the right
-    /// end is now it.
+    /// Replaces `from` by `to` on the right spine: `to` was split off at its right, or took all
+    /// of its contents.
     pub(in crate::window) fn hand_right_end(&mut self, from: Id, to: Id) {
         let level = self.nodes.level(from);
         if self.right.at(level) == from {
@@ -74,8 +74,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Fixes underflows from a node upwards that may be underfull; gives the node where
-    /// that topped out, which is still to be refreshed.
+    /// Repairs underfull nodes from a node upwards. Returns the topmost node that changed, which
+    /// the caller refreshes.
     #[inline(never)]
     pub(super) fn rebalance_for_evict(&mut self, node: Id) -> Id {
         let mut node = node;
@@ -126,8 +126,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         node
     }
 
-    /// Moves one entry and one child from a sibling that can spare them, through the
-    /// entry between the two.
+    /// Moves one entry and one child from a sibling that is not at its least arity, by way of
+    /// the entry between the two.
     fn move_one(&mut self, parent: Id, at: usize, sibling_at: usize, level: usize) {
         Step::Borrow.note();
         let node = self.nodes.child(parent, at);
@@ -146,7 +146,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.touch_child(parent, sibling_at, level);
     }
 
-    /// Evicts from an inner node: a neighbour out of a leaf takes the place.
+    /// Evicts from an inner node: replaces the entry by a neighbour from a leaf.
     pub(super) fn evict_inner(&mut self, node: Id, at: usize) {
         let left = self.nodes.child(node, at);
         let right = self.nodes.child(node, at + 1);
@@ -163,7 +163,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.refresh(top, -1);
             return;
         }
-        // Rebalancing stayed below: the node is still there.
+        // Rebalancing ended below the node, so its id is still valid.
         let mut id = top;
         while id != node {
             self.touch(id);

@@ -38,10 +38,10 @@ impl<M: Monoid> BTree<M> {
     /// # Panics
     /// If the arity is not one of [`ARITIES`].
     pub fn new(monoid: M, ties: Ties, arity: usize) -> Self {
-        Self::planted(monoid, ties, arity, None)
+        Self::empty(monoid, ties, arity, None)
     }
 
-    pub(in crate::window) fn planted(
+    pub(in crate::window) fn empty(
         monoid: M,
         ties: Ties,
         arity: usize,
@@ -49,10 +49,10 @@ impl<M: Monoid> BTree<M> {
     ) -> Self {
         assert!(ARITIES.contains(&arity), "a minimum arity of {arity}");
         Self(match arity {
-            ..=2 => BySize::To2(Tree::planted(monoid, ties, arity, fingers)),
-            3..=4 => BySize::To4(Tree::planted(monoid, ties, arity, fingers)),
-            5..=8 => BySize::To8(Tree::planted(monoid, ties, arity, fingers)),
-            _ => BySize::To16(Tree::planted(monoid, ties, arity, fingers)),
+            ..=2 => BySize::To2(Tree::empty(monoid, ties, arity, fingers)),
+            3..=4 => BySize::To4(Tree::empty(monoid, ties, arity, fingers)),
+            5..=8 => BySize::To8(Tree::empty(monoid, ties, arity, fingers)),
+            _ => BySize::To16(Tree::empty(monoid, ties, arity, fingers)),
         })
     }
 }

@@ -1,17 +1,17 @@
-//! Short runs of slots: searching them, moving what lies in them.
+//! Searches and moves in short runs of slots.
 
 use std::mem::{needs_drop, swap};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Keeps a loop as it stands: over the handful that a node holds, one made for long runs
-/// spends most of its time on being set up.
+/// Keeps the compiler from replacing a loop by code for long runs: over the few slots of a node,
+/// the setup of such code takes most of the time.
 #[inline(always)]
-pub(super) fn few() {
+pub(super) fn short_loop() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The length of the leading run of up to `E` times for which it holds; searched from the
-/// end, where most streams go on.
+/// The length of the leading run of up to `E` times for which `holds` is true. It searches from
+/// the end, where most entries arrive.
 #[inline(always)]
 pub(super) fn prefix<const E: usize>(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     const SHORT_SCAN: usize = 16;
@@ -25,12 +25,12 @@ pub(super) fn prefix<const E: usize>(times: &[i64], holds: impl Fn(i64) -> bool)
     at
 }
 
-/// Moves all up by one and puts something in front, in the place of the last. What owns
-/// memory is swapped; all else is copied, which does not wait for the store before.
+/// Moves all slots but the last up by one, over the last, and puts a value in front. Values that
+/// own memory are swapped. Others are copied, which does not wait for the store before.
 #[inline]
 pub(super) fn shift_in<T: Clone>(run: &mut [T], front: T) {
     for at in (1..run.len()).rev() {
-        few();
+        short_loop();
         transfer_within(run, at - 1, at);
     }
     run[0] = front;
@@ -39,7 +39,7 @@ pub(super) fn shift_in<T: Clone>(run: &mut [T], front: T) {
 #[inline]
 pub(super) fn shift_down_by<T: Clone>(run: &mut [T], count: usize) {
     for at in count..run.len() {
-        few();
+        short_loop();
         transfer_within(run, at, at - count);
     }
 }
@@ -53,8 +53,8 @@ pub(super) fn transfer_within<T: Clone>(run: &mut [T], from: usize, to: usize) {
     }
 }
 
-/// Moves one slot's contents to another. What owns memory is swapped, so that the blank
-/// that was there is where it came from.
+/// Moves the value of a slot to another, which is blank. Values that own memory are swapped, so
+/// that the source is blank afterwards.
 #[inline(always)]
 pub(super) fn transfer<T: Clone>(source: &mut T, target: &mut T) {
     match needs_drop::<T>() {

@@ -7,14 +7,14 @@ use crate::window::steps::Step;
 /// The aggregates of a node of a spine.
 #[derive(Clone, Debug)]
 pub(super) struct Rung<P> {
-    /// Without what its parent hands down.
+    /// The aggregate without the part of the parent.
     pub own: Agg<P>,
     /// Π↙ or Π↘.
     pub agg: Agg<P>,
 }
 
-/// The separator of a node with these times that climbs at that side look at. (A leaf's goes
-/// unasked for.)
+/// The separator that a climb on that side compares with, for a node with these times. That of
+/// a leaf is not used.
 #[inline(always)]
 pub(super) fn edge(times: &[i64], side: Kind) -> i64 {
     let edge = match side {
@@ -24,15 +24,15 @@ pub(super) fn edge(times: &[i64], side: Kind) -> i64 {
     edge.copied().unwrap_or_default()
 }
 
-/// A spine and what of it is to be repaired by the next pass down. The root, which is on
-/// both, keeps its aggregate elsewhere.
+/// A spine, and its nodes that the next pass down repairs. The aggregate of the root, which is
+/// on both spines, is stored in the tree.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Spine<P> {
     pub(super) rungs: Vec<Rung<P>>,
     /// The nodes by level.
     pub(super) ids: [Id; LEVELS],
-    /// Of a node that is not a leaf, the separator beside the child that is on the spine, too:
-    /// what a climb looks at.
+    /// By level, the separator of an inner node beside its child on the spine: a climb compares
+    /// with it.
     pub(super) edges: [i64; LEVELS],
     /// A bit per level whose node has changed: FiBA's hit_left and hit_right.
     pub(super) stale: u64,
@@ -66,8 +66,8 @@ impl<P: Clone> Spine<P> {
         self.ids[level % LEVELS]
     }
 
-    /// The lowest node below the root beside which the separator holds, and its level; that of
-    /// the root must.
+    /// The lowest node below the root for whose separator in the parent `holds` is true, and its
+    /// level. It must be true for that of the root.
     #[inline(always)]
     pub fn climb(&self, holds: impl Fn(i64) -> bool) -> (Id, usize) {
         let mut level = 0;
@@ -95,14 +95,14 @@ impl<P: Clone> Spine<P> {
         self.stale |= 1 << level;
     }
 
-    /// Makes a node that of its level.
+    /// Sets the node of a level.
     pub fn set(&mut self, level: usize, id: Id) {
         self.ids[level % LEVELS] = id;
         self.mark(level);
     }
 
     /// Makes a node the root.
-    pub fn plant(&mut self, level: usize, root: Id) {
+    pub fn set_root(&mut self, level: usize, root: Id) {
         let nothing = Agg {
             partial: self.blank.clone(),
             count: 0,
@@ -115,7 +115,7 @@ impl<P: Clone> Spine<P> {
         self.rungs.truncate(level);
         self.rungs.resize(level + 1, rung);
         self.set(level, root);
-        // What inherited from it, or from another root's child, inherits anew.
+        // The aggregate below depends on its parent, which is new.
         if level > 0 {
             self.mark(level - 1);
         }

@@ -49,7 +49,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     fn evict_all(&mut self) {
         self.discard(self.root);
         let root = self.nodes.allocate(0);
-        self.plant(root);
+        self.set_root(root);
         self.refresh_spines();
         self.len = 0;
         self.give_back();
@@ -228,7 +228,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.nodes.release(above);
             above = next;
         }
-        self.plant(top);
+        self.set_root(top);
     }
 
     /// Step 3, as far as it is about the left spine.

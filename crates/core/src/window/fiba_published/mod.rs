@@ -87,6 +87,6 @@ impl<M: Monoid> BTree<M> {
     /// # Panics
     /// If the arity is not one of [`ARITIES`](super::btree::ARITIES).
     pub fn with_fingers(monoid: M, ties: Ties, arity: usize, options: Options) -> Self {
-        Self::planted(monoid, ties, arity, Some(options))
+        Self::empty(monoid, ties, arity, Some(options))
     }
 }
