@@ -1,8 +1,8 @@
 //! The answers of keys at times, over several windows.
 //!
 //! Windows that end together share their folds: from the shortest on, each adds the entries
-//! before those of the one before. Many times of one key, in order, share more
-//! ([`Sliding`]). The folds of many rows are answered together, column by column.
+//! that the window before it does not hold. Many times of one key, in order, share more
+//! ([`Sliding`]). The folds of many rows are lowered together, column by column.
 
 use std::cmp::Reverse;
 
@@ -14,24 +14,24 @@ use crate::aggregate::{Aggregation, Answer, NumberRun};
 use crate::monoid::{Entry, Monoid};
 use crate::rolling::{Filling, Span};
 
-/// So many times of a key share their folds.
+/// The number of times of a key that share their folds.
 const TOGETHER: usize = 128;
-/// So many rows are answered together.
+/// The number of rows that are lowered together.
 const ROWS: usize = 256;
-/// So many times are compared one by one.
+/// Up to this number of times are compared one by one.
 const SHORT: usize = 16;
 
-/// A time of a key to answer at.
+/// A query point: a key and a time.
 #[derive(Debug)]
 pub(super) struct Point<'a, A: Aggregation<i64>> {
     pub number: Option<u32>,
     pub at: i64,
-    /// A row that takes part as if it had arrived, last of its time.
+    /// An extra row, which counts as the last of its time.
     pub plus: Option<&'a Entry<A>>,
 }
 
-/// Windows to answer over, with their places: those with equal ends together, from the shortest
-/// on, so that each shares the folds of those before it.
+/// Windows with their positions in the request, sorted by end and then by length, so that each
+/// shares the folds of those before it.
 #[derive(Clone, Debug, Default)]
 pub struct Spans(Vec<(usize, Span)>);
 
@@ -45,19 +45,19 @@ impl Spans {
     }
 }
 
-/// How results read the answers of a fold, and how many of their changes are wanted.
+/// How results read the answers of a fold, and how many of their changes are requested.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Of each result the places of its answers, and that of the number of its values.
+    /// Per result, the positions of its answers, and that of its count of values.
     pub reads: Vec<(Vec<usize>, Option<usize>)>,
-    /// Results of fewer values are null.
+    /// Results of fewer values than this are null.
     pub min_rows: i64,
-    /// By query point, the number of changes at most.
+    /// Per query point, the greatest number of changes.
     pub most: Vec<i64>,
 }
 
 impl Results {
-    /// The answers that results are made of.
+    /// The answers that the results read.
     fn read(&self, answers: &[Answer<i64>]) -> Vec<Answer<i64>> {
         let mut read = Vec::with_capacity(answers.len());
         for (places, count) in &self.reads {
@@ -72,11 +72,11 @@ impl Results {
     }
 }
 
-/// Receives the answers of rows, which come one behind the other.
+/// Receives the answers of consecutive rows.
 pub(super) trait Sink {
-    /// Those of one row over one span.
+    /// Receives the answers of one row over one span.
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]);
-    /// Those of some rows over one span, a column per aggregation.
+    /// Receives the answers of some rows over one span, a column per aggregation.
     fn put_columns(&mut self, span: usize, first: usize, columns: &[NumberRun]);
 }
 
@@ -90,11 +90,11 @@ impl Sink for Filling<'_, '_> {
     }
 }
 
-/// Answers at times of keys, with memory that serves all of them.
+/// Answers query points, with scratch memory for all of them.
 pub(super) struct Answering<'a, A: Aggregation<i64>> {
     monoid: &'a A,
     spans: &'a Spans,
-    /// By span, the folds of rows that are not answered yet.
+    /// Per span, the folds of rows that are not lowered yet.
     folds: Vec<Vec<A::Partial>>,
     /// The first of these rows.
     first: usize,
@@ -116,7 +116,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
     }
 
-    /// Folds the windows at a time, which are a row.
+    /// Folds the windows of one query point, a row.
     pub fn fold(&mut self, shard: &Shard<A>, point: &Point<'_, A>) {
         let folds = &mut self.folds;
         each_fold(self.monoid, self.spans, shard, point, |span, fold| {
@@ -124,7 +124,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         });
     }
 
-    /// Folds the windows of a key at times in order, which are so many rows.
+    /// Folds the windows of a key at some times, in order: a row per time.
     pub fn fold_all(&mut self, shard: &Shard<A>, number: Option<u32>, times: &[Placed]) {
         if times.len() < MIN_SHARED_TIMES {
             for time in times {
@@ -143,7 +143,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
     }
 
-    /// Answers the rows that were folded, if they are many or `all` is wanted.
+    /// Lowers the folded rows, if they are many or `all` is set.
     pub fn put(&mut self, all: bool, sink: &mut dyn Sink) {
         let rows = self.folds.first().map_or(0, Vec::len);
         if rows < ROWS && !all && !self.monoid.wide() {
@@ -165,9 +165,9 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         self.first += rows;
     }
 
-    /// The changes of the window of a query point by entries that leave it, one time after the
-    /// other, at most so many: for each the last time that has left, and the fold of what is
-    /// left. It is one if a result differs from that of the change before.
+    /// The first changes, at most `most`, of the window of a query point as its entries leave in
+    /// order of time: for each the last time that left, and the fold of the remaining entries. A
+    /// time is a change if a result differs from the one before.
     pub fn changes(
         &mut self,
         shard: &Shard<A>,
@@ -186,7 +186,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             if from <= hi {
                 shard.fold(self.monoid, point.number, (from, hi), &mut fold);
             }
-            // The row that takes part leaves as one of its time does.
+            // The extra row leaves with the entries of its time.
             if let Some(plus) = point.plus.filter(|_| holds_plus && from <= point.at) {
                 absorb(self.monoid, &mut fold, plus);
             }
@@ -214,7 +214,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
     }
 
-    /// Answers rows of one span, of which the folds are given.
+    /// Lowers the given folds of rows over one span.
     pub fn put_folds(monoid: &'a A, folds: Vec<A::Partial>, sink: &mut dyn Sink) {
         let none = Spans::default();
         let mut answering = Answering {
@@ -224,7 +224,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         answering.put(true, sink);
     }
 
-    /// Keeps the answers over a fold.
+    /// Lowers a fold into `answers`.
     fn lower(&mut self, fold: &A::Partial) {
         self.answers.clear();
         self.monoid.answers(fold, &mut self.answers);
@@ -289,7 +289,7 @@ fn each_fold<A: Aggregation<i64>>(
     }
 }
 
-/// The same where all entries are at hand.
+/// As `each_fold`, for a key whose entries are one block of raw values.
 fn each_raw_fold<M: Monoid>(
     monoid: &M,
     spans: &Spans,
@@ -298,7 +298,7 @@ fn each_raw_fold<M: Monoid>(
     mut emit: impl FnMut(usize, M::Partial),
 ) {
     let mut acc: Option<M::Partial> = None;
-    // The first entry of the window before, and where the window ends.
+    // The first entry of the window before, and the end of the windows.
     let mut known: Option<(usize, i64)> = None;
     for (index, span) in &spans.0 {
         let (lo, hi) = bounds(span, at);
@@ -323,7 +323,7 @@ fn each_raw_fold<M: Monoid>(
     }
 }
 
-/// How many of some times, which are in order, are at or before one.
+/// The number of times, in order, that are at or before `until`.
 #[inline]
 fn places_until(times: &[i64], until: i64) -> usize {
     match times.len() {
@@ -332,7 +332,7 @@ fn places_until(times: &[i64], until: i64) -> usize {
     }
 }
 
-/// See [`Spans`]. One function for all monoids: the sort is 14 kB.
+/// See [`Spans`]. One function for all monoids, because the sort takes 14 kB.
 fn by_end(spans: &[Span]) -> Vec<(usize, Span)> {
     let mut spans: Vec<(usize, Span)> = spans.iter().copied().enumerate().collect();
     spans.sort_by_key(|(_, span)| {
@@ -342,7 +342,7 @@ fn by_end(spans: &[Span]) -> Vec<(usize, Span)> {
     spans
 }
 
-/// Whether answers are the same, NaN too.
+/// Whether answers are equal; NaN equals NaN.
 fn same(a: &[Answer<i64>], b: &[Answer<i64>]) -> bool {
     let pairs = a.iter().zip(b);
     a.len() == b.len()
@@ -352,7 +352,7 @@ fn same(a: &[Answer<i64>], b: &[Answer<i64>]) -> bool {
         })
 }
 
-/// The first and the last time of a window; they cross if there can be no entry in it.
+/// The first and the last time of a window; the first is later if it can hold no entry.
 pub(super) fn bounds(span: &Span, at: i64) -> (i64, i64) {
     let (lo, hi) = span.interval(at, None);
     let bound = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;

@@ -1,10 +1,9 @@
 //! The entries of all keys of a shard, in blocks of a few sizes.
 //!
 //! A block holds a run of entries in order of time: times, values, and a bit for each
-//! entry that no raw value expresses (its partial lies in a slab, see [`Entry`]). Blocks
-//! of one size lie in pages, which never move, so that a store grows without copying. A
-//! page without blocks serves any size again: keys that grow together leave no memory
-//! behind in the sizes they had.
+//! entry that has no raw value (its partial lies in a slab, see [`Entry`]). Blocks of one
+//! size lie in pages, which never move, so a store grows without copies. An empty page can
+//! serve another size: when all keys grow, the memory of their earlier blocks is used again.
 
 use super::run::{Item, Run};
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
@@ -13,15 +12,15 @@ use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 const LINE: usize = 64;
 /// Entries of a page.
 const PAGE: usize = 1024;
-/// Pages without blocks that keep their memory.
+/// The number of empty pages that keep their memory.
 const SPARE: usize = 8;
-/// The sizes of blocks. Small steps at the upper end: a leaf that late entries split is as
-/// full as one that was filled in order.
+/// The sizes of blocks. The steps at the upper end are small, so a leaf that late entries split
+/// is as full as one that was filled in order.
 const SIZES: [u8; 15] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128];
 /// The most entries of a block.
 pub(super) const MAX_BLOCK: usize = SIZES[SIZES.len() - 1] as usize;
 
-/// A block: where it begins, the index of its size, and its entries.
+/// A block: its position, the index of its size, and its number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub at: u32,
@@ -55,25 +54,25 @@ struct Page<In> {
     numbers: Vec<i64>,
     /// A bit per entry; empty while none is promoted.
     promoted: Vec<u64>,
-    /// Where blocks may begin.
+    /// The positions of free blocks.
     free: Vec<u16>,
-    /// The place in the list of pages with room for a block.
+    /// The position in the list of pages with room for a block.
     listed: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Blocks<M: Monoid> {
     pages: Vec<Page<M::In>>,
-    /// By size, the pages with room for a block.
+    /// Per size, the pages with room for a block.
     open: [Vec<u32>; SIZES.len()],
-    /// Pages without blocks.
+    /// The pages without blocks.
     empty: Vec<u32>,
     slab: Slab<M::Partial>,
     /// Whether entries have the numbers of their rows.
     pub numbered: bool,
 }
 
-/// The page of a place, and the place in it.
+/// The page of a position, and the position in it.
 fn split(at: u32) -> (usize, usize) {
     (at as usize / PAGE, at as usize % PAGE)
 }
@@ -89,7 +88,7 @@ impl<M: Monoid> Blocks<M> {
         }
     }
 
-    /// An empty block for at least so many entries.
+    /// An empty block for at least `entries` entries.
     pub fn new_block(&mut self, entries: usize) -> Block {
         let size = SIZES.partition_point(|size| (*size as usize) < entries);
         let number = match self.open[size].last() {
@@ -171,7 +170,7 @@ impl<M: Monoid> Blocks<M> {
         }
     }
 
-    /// Gives a block and its promoted partials back.
+    /// Frees a block and its promoted partials.
     pub fn release(&mut self, block: Block) {
         for at in 0..block.len() {
             self.release_promoted(block, at);
@@ -191,7 +190,7 @@ impl<M: Monoid> Blocks<M> {
         &self.pages[page].times[from..from + block.len()]
     }
 
-    /// The numbers of its rows; none in a store without them.
+    /// The numbers of the rows of a block; empty in a store without numbers.
     pub fn numbers(&self, block: Block) -> &[i64] {
         let (page, from) = split(block.at);
         let numbers = self.pages[page].numbers.get(from..from + block.len());
@@ -224,7 +223,7 @@ impl<M: Monoid> Blocks<M> {
             })
     }
 
-    /// Writes behind the last entry of a block that has room.
+    /// Writes an entry after the last one of a block with room.
     #[inline]
     fn put(&mut self, block: &mut Block, item: Item<M>) {
         let (page, from) = split(block.at);
@@ -248,7 +247,7 @@ impl<M: Monoid> Blocks<M> {
         block.len += 1;
     }
 
-    /// Appends an entry that is not earlier than the last, where the block has room.
+    /// Appends an entry that is not earlier than the last, to a block with room.
     #[inline]
     pub fn append(&mut self, block: &mut Block, item: Item<M>) {
         debug_assert!(block.has_room());
@@ -283,8 +282,8 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
-    /// A block of these entries with room for some more, without those up to `until`; the block
-    /// is given back. `None` if no block is so large, or an entry is promoted.
+    /// Moves the entries of a block after `until` to a block with room for `more`, and frees the
+    /// block. `None` if no block is that large, or an entry is promoted.
     pub fn widened(&mut self, block: Block, until: Option<i64>, more: usize) -> Option<Block> {
         let gone = until.map_or(0, |until| {
             self.times(block).partition_point(|time| *time <= until)
@@ -319,7 +318,7 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
-    /// Reads something of each cache line of a block: see [`super::shard::Shard::warm`].
+    /// Reads a value of each cache line of a block: see [`super::shard::Shard::warm`].
     #[inline]
     pub fn touch(&self, block: Block) -> i64 {
         let (page, from) = split(block.at);
@@ -344,8 +343,8 @@ impl<M: Monoid> Blocks<M> {
             .then(|| (&held.times[from..to], &held.values[from..to]))
     }
 
-    /// Moves the entries that are later than `until`, if it is given, out of a block, which
-    /// is given back.
+    /// Moves the entries of a block (only those after `until`, if it is given) to a run, and
+    /// frees the block.
     pub fn take(&mut self, block: Block, until: Option<i64>, into: &mut Run<M>) {
         let from = until.map_or(0, |until| {
             self.times(block).partition_point(|time| *time <= until)
@@ -356,7 +355,7 @@ impl<M: Monoid> Blocks<M> {
         self.release(block);
     }
 
-    /// Combines the entries `from..to` of a block behind `acc`.
+    /// Combines the entries `from..to` of a block to the end of `acc`.
     #[inline]
     pub fn fold(
         &self,
@@ -382,8 +381,8 @@ impl<M: Monoid> Blocks<M> {
         });
     }
 
-    /// Appends to folds those of the last one and the entries `from..to` of a block, one
-    /// after the other; `back`: the last entry first, each before what is folded.
+    /// Appends to `folds`, per entry in `from..to` of a block, the last fold combined with the
+    /// entry; `back`: from the last entry on, each combined in front.
     pub fn folds(
         &self,
         monoid: &M,
@@ -392,7 +391,10 @@ impl<M: Monoid> Blocks<M> {
         back: bool,
         folds: &mut Vec<M::Partial>,
     ) {
-        let last = |folds: &[M::Partial]| folds.last().expect("one to begin with").clone();
+        let last = |folds: &[M::Partial]| {
+            let fold = folds.last().expect("the caller gives the first fold");
+            fold.clone()
+        };
         let (page, start) = split(block.at);
         if self.any_promoted(page, start + from, start + to) {
             for step in 0..to - from {
@@ -430,7 +432,7 @@ impl<M: Monoid> Blocks<M> {
     }
 }
 
-/// Combines an entry behind `acc`.
+/// Combines an entry to the end of `acc`.
 pub(super) fn absorb<M: Monoid>(monoid: &M, acc: &mut Option<M::Partial>, entry: &Entry<M>) {
     match (acc.as_mut(), entry) {
         (Some(acc), Entry::Raw(value)) => monoid.absorb(acc, value),

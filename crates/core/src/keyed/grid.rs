@@ -18,7 +18,7 @@ impl Grid {
         origin + hops * i128::from(self.every)
     }
 
-    /// The begin of the window, or the least time of int64.
+    /// The start of the window, or the least time of int64.
     pub fn start(&self, end: i128) -> i64 {
         let start = end - i128::from(self.length);
         start.clamp(i64::MIN.into(), i64::MAX.into()) as i64

@@ -14,7 +14,7 @@ pub struct KeyColumn<'a> {
     pub offsets: &'a [usize],
 }
 
-/// No rows.
+/// A column without rows.
 impl Default for KeyColumn<'_> {
     fn default() -> Self {
         Self {
@@ -39,10 +39,10 @@ impl<'a> KeyColumn<'a> {
     }
 }
 
-/// The first row of each key, in order, and the latest of the times of its rows.
+/// The first row of each key, in order, and the latest time of its rows.
 pub fn distinct(keys: KeyColumn<'_>, times: &[i64]) -> (Vec<u32>, Vec<i64>) {
     let hasher = DefaultHashBuilder::default();
-    // The lower half of the hash, and the place among the keys so far.
+    // The lower half of the hash, and the index among the keys so far.
     let mut table: HashTable<(u32, u32)> = HashTable::new();
     let (mut firsts, mut latest): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
     for (row, time) in (0..).zip(times) {
@@ -64,7 +64,7 @@ pub fn distinct(keys: KeyColumn<'_>, times: &[i64]) -> (Vec<u32>, Vec<i64>) {
     (firsts, latest)
 }
 
-/// Where the bytes of a key lie.
+/// The range of the bytes of a key.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     at: u32,
@@ -73,11 +73,11 @@ struct Place {
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// The lower half of the hash, and the number.
+    /// Per key the lower half of its hash, and its number.
     table: HashTable<(u32, u32)>,
     places: Vec<Place>,
     bytes: Vec<u8>,
-    /// Bytes of keys that are gone.
+    /// The bytes of removed keys.
     unused: usize,
     free: Vec<u32>,
 }
@@ -92,8 +92,8 @@ impl Keys {
         found.map(|(_, number)| *number)
     }
 
-    /// Appends the numbers of the keys of some rows. What is looked for is looked at for all
-    /// of them first, and compared then: so memory is waited for once, not row by row.
+    /// Appends the numbers of the keys of some rows. It reads the table for all rows first, and
+    /// compares keys then, so cache misses overlap.
     pub fn find_all(&self, keys: KeyColumn<'_>, rows: &[Hashed], found: &mut Vec<Option<u32>>) {
         let first = found.len();
         self.find_near(rows, found);
@@ -109,7 +109,7 @@ impl Keys {
         }));
     }
 
-    /// The second half: of the same rows, which of these are their keys.
+    /// The second half: corrects the numbers of other keys with the same tag.
     pub fn confirm(&self, keys: KeyColumn<'_>, rows: &[Hashed], found: &mut [Option<u32>]) {
         for (row, found) in rows.iter().zip(found) {
             let key = keys.key(row.row as usize);
@@ -119,7 +119,7 @@ impl Keys {
         }
     }
 
-    /// The number of a key, which is added if it is new; then `true`.
+    /// The number of a key, and whether it is new and was added.
     #[inline]
     pub fn find_or_add(&mut self, hash: u64, key: &[u8]) -> (u32, bool) {
         if let Some(number) = self.find(hash, key) {
@@ -158,7 +158,7 @@ impl Keys {
         self.table.len()
     }
 
-    /// Removes a key; its number goes to a later one.
+    /// Removes a key; a later key may get its number.
     pub fn remove(&mut self, hash: u64, number: u32) {
         let entry = self
             .table
@@ -174,7 +174,7 @@ impl Keys {
         }
     }
 
-    /// Drops the bytes of keys that are gone.
+    /// Drops the bytes of removed keys.
     fn compact(&mut self) {
         let mut bytes = Vec::with_capacity(self.bytes.len() - self.unused);
         for place in &mut self.places {
@@ -194,8 +194,8 @@ impl Keys {
     }
 }
 
-/// Makes room for some more, by an eighth where there is none: of what many keys take, half
-/// would be empty if it doubled.
+/// Makes room for more items. A full vector grows by an eighth: if it doubled, half of the memory
+/// of many keys would be empty.
 pub(super) fn grow<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() < more {
         items.reserve_exact(more.max(items.len() / 8).max(16));
@@ -214,7 +214,8 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a == b
 }
 
-/// The table takes its place from the low bits, and its tag from the high ones.
+/// Both halves of a hash for the table, which takes the slot from the low bits and its own tag
+/// from the high ones.
 #[inline]
 fn spread(tag: u32) -> u64 {
     u64::from(tag) | u64::from(tag) << 32

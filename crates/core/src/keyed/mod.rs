@@ -2,12 +2,12 @@
 //!
 //! A [`Store`] holds one sequence of entries per key, which all windows and aggregations
 //! share. It keeps no state of a window: a window of any length that ends at any time is
-//! folded when it is asked for ([`tree`]), so there is nothing to declare beforehand.
-//! Rows come in batches in any order. A numbered store knows of which row an entry is, so
-//! that entries can be removed, and rows found that lie elsewhere.
+//! folded when it is queried ([`tree`]), so windows need no declaration. Rows come in
+//! batches in any order. A numbered store has the number of the row of each entry, by which
+//! entries are removed, and rows are found that are stored elsewhere.
 //!
-//! Keys fall into shards by hash, each behind a lock of its own: questions about one key
-//! wait for the batch in one shard at most, and see all rows of a batch or none.
+//! Keys are in shards by hash, each with a lock of its own: a query of one key waits for
+//! the batch in one shard at most, and sees all rows of a batch or none.
 //!
 //! | what   | costs                                                                      |
 //! |--------|----------------------------------------------------------------------------|
@@ -39,21 +39,20 @@ use rows_only::RowsOnly;
 pub use shard::{KeyList, MAX_WINDOWS};
 use sharded::Sharded;
 
-/// Keys, and the ends of windows with the places of their keys.
+/// Keys, and the ends of windows with the indices of their keys.
 pub type WindowEnds = (KeyList, Vec<(i64, u32)>);
 
 /// Entries by key, with their aggregations: rows in, answers out.
 ///
-/// Entries that an eviction lets go may be held on: they show in whatever reaches so far
-/// back.
+/// An eviction may keep some of its entries: windows that begin early enough hold them.
 pub trait Store: Send + Sync {
-    /// Removes entries, then inserts rows, in any order; those of equal key and time go
-    /// behind those held, in the order given. A reader sees all changes of a key or none.
-    /// Entries that are not held are ignored, and keys without entries go. Gives the number
-    /// of keys that have changed.
+    /// Removes entries, then inserts rows, in any order. Rows of equal key and time are inserted
+    /// after those in the store, in the order given. A reader sees all changes of a key or none.
+    /// Entries to remove that are missing are ignored; keys without entries are removed. Returns
+    /// the number of keys that have changed.
     fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) -> usize;
-    /// The same, and answers each row over the windows that end at its time: over the entries
-    /// held before, and the rows of the batch that arrived no later. `arrivals` are ranks.
+    /// As `insert`; also answers each row over the windows that end at its time: over the entries
+    /// before the batch, and the rows of the batch that arrived no later. `arrivals` are ranks.
     fn insert_answering(
         &self,
         gone: EntryList<'_>,
@@ -61,19 +60,19 @@ pub trait Store: Send + Sync {
         arrivals: &[i64],
         spans: &[Span],
     ) -> (Answers, usize);
-    /// The answers at query points, by span and aggregation; integers that int64 cannot hold
-    /// are missing, as [`Output`] lists them.
+    /// The answers at query points, by span and aggregation. Integers beyond int64 are missing;
+    /// [`Output`] lists them.
     fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers;
-    /// The answers of [`query`](Store::query) to a few questions; none if one of them is no
-    /// number, or an integer that int64 cannot hold.
+    /// The answers of [`query`](Store::query) at a few points; none if one of them is not a
+    /// number, or an integer beyond int64.
     fn query_numbers(&self, points: &Points<'_>, spans: &Spans) -> Option<NumberColumns>;
     /// The answers of one key at a time, by span.
     fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
-    /// The answers of [`query`](Store::query), and how the windows of the same entries change
-    /// when entries leave them: for each span and query point the first changes, as many as
-    /// [`Results::most`] at most. Cost: that of a query for each time up to there.
+    /// The answers of [`query`](Store::query), and the changes of the same windows as entries
+    /// leave them: per span and query point the first ones, at most [`Results::most`]. Cost: that
+    /// of a query for each time up to the last change.
     fn query_with_changes(
         &self,
         points: &Points<'_>,
@@ -82,31 +81,31 @@ pub trait Store: Send + Sync {
     ) -> (Answers, Expiry);
     /// The time of the last entry of each key.
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>>;
-    /// The numbers of the entries of each key between two times, both included, in order.
-    /// Gives for each number whose it is.
+    /// The numbers of the entries of each key between two times, both included, in order; and
+    /// for each number the index of its key.
     fn rows(&self, keys: KeyColumn<'_>, ranges: (&[i64], &[i64])) -> (Vec<u32>, Vec<i64>);
-    /// Whether entries are held.
+    /// Whether the store holds the entries.
     fn holds(&self, entries: EntryList<'_>) -> Vec<bool>;
     /// All keys, by the time of the last entry, then by bytes.
     fn keys(&self) -> KeyList;
-    /// The windows that hold an entry and end at `since < end <= until`: the keys that have
-    /// any, sorted like [`Store::keys`], and the ends with the places of their keys, sorted.
-    /// Without `since` from the first entry on. None if there are more than [`MAX_WINDOWS`].
+    /// The windows that hold an entry and end at `since < end <= until`: their keys, sorted like
+    /// [`Store::keys`], and their ends with the indices of their keys, sorted. Without `since`,
+    /// from the first entry on. None if there are more than [`MAX_WINDOWS`].
     fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> Option<WindowEnds>;
-    /// The first of these windows that ends behind `since`. Cost: O(log n) for each key at
-    /// most; O(1) for those without entries in reach, and one key in the common case.
+    /// The first of these windows that ends after `since`. Cost: at most O(log n) per key; O(1)
+    /// for keys without entries in its range; in the common case one key.
     fn next_window(&self, grid: &Grid, since: Option<i64>) -> Option<i64>;
-    /// Removes the sessions whose last entry is at or before `until`; gives the numbers of
+    /// Removes the sessions whose last entry is at or before `until`; returns the numbers of
     /// their rows, key by key. Neighbours in a session are at most `gap` apart. Cost: that of
-    /// their entries, and a look at each key; another gap than before begins anew.
+    /// their entries, and O(1) per key; after a call with another gap, that of all entries.
     fn sessions(&self, gap: i64, until: i64) -> Vec<i64>;
-    /// No session has its last entry before this time; none if there are no entries. Cost:
-    /// O(1) for the gap of the sessions that were removed last, else O(log n) for each key.
+    /// A time before which no session has its last entry; none without entries. Cost: O(1) for
+    /// the gap of the last call of `sessions`, otherwise O(log n) for each key.
     fn next_session(&self, gap: i64) -> Option<i64>;
-    /// Of each key the entries up to a time may go, but the last `keep_rows` of them; keys without
-    /// others do. Gives the number of keys.
+    /// Allows to evict, per key, the entries at or before a time, except the last `keep_rows` of
+    /// them; removes keys without other entries. Returns the number of these keys.
     fn evict(&self, until: i64, keep_rows: usize) -> usize;
-    /// Drops the keys whose last entry is at or before a time; gives their number.
+    /// Drops the keys whose last entry is at or before a time; returns their number.
     fn drop_idle(&self, until: i64) -> usize;
     /// The number of keys.
     fn len(&self) -> usize;
@@ -117,7 +116,7 @@ pub trait Store: Send + Sync {
     /// Checks the invariants.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invariant that does not hold.
     fn check(&self) -> Result<(), String>;
 }
 
@@ -126,14 +125,14 @@ pub type Visit<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
 
 pub type Answers = Vec<Vec<Output>>;
 
-/// How windows change when their entries leave, one time after the other.
+/// The changes of windows as their entries leave in order of time.
 #[derive(Debug)]
 pub struct Expiry {
-    /// By span and query point, how many changes there are. They lie one behind the other.
+    /// Per span and query point, the number of changes, which are concatenated.
     pub counts: Vec<Vec<i64>>,
-    /// The last time that has left.
+    /// Per change, the last time that left.
     pub times: Vec<i64>,
-    /// The answers of what is left, as of one span.
+    /// Per change, the answers of the remaining entries, as of one span.
     pub answers: Answers,
 }
 
@@ -143,11 +142,11 @@ pub struct Rows<'a> {
     pub keys: KeyColumn<'a>,
     pub times: Vec<i64>,
     pub columns: &'a [Column<'a, i64>],
-    /// Empty in a store without them.
+    /// The numbers of rows; empty in a store without numbers.
     pub numbers: &'a [i64],
 }
 
-/// Entries, by what makes them known; none in a store without numbers.
+/// Entries by key, time and number; none in a store without numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EntryList<'a> {
     pub keys: KeyColumn<'a>,
@@ -155,12 +154,12 @@ pub struct EntryList<'a> {
     pub numbers: &'a [i64],
 }
 
-/// Keys and times to answer at.
+/// Query points: keys and times.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     pub keys: KeyColumn<'a>,
     pub times: &'a [i64],
-    /// A row of each point that takes part as if it had arrived there, last of its time.
+    /// Per point, an extra row, which counts as the last of its time.
     pub plus: Option<&'a [Column<'a, i64>]>,
 }
 
@@ -198,7 +197,7 @@ struct Request {
     numbered: bool,
 }
 
-/// Whether a store answers a span: those of rows count entries, which it does not.
+/// Whether a store answers a span: it does not count entries, as a span of rows would need.
 pub fn answers(span: &Span) -> bool {
     matches!(span.length, Length::Time(_))
 }

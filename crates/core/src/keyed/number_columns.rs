@@ -7,13 +7,13 @@ use crate::aggregate::{Answer, NumberRun};
 #[derive(Debug)]
 pub struct NumberColumns {
     rows: usize,
-    /// Columns of a span.
+    /// The number of columns of a span.
     aggs: usize,
     /// Column by column: a validity bit for each value, then the values.
     words: Vec<u64>,
-    /// The place of each row in the order in which rows are answered.
+    /// Per answered row, its position in the order of the questions.
     order: Vec<u32>,
-    /// Whether all answers so far are numbers, and int64 can hold them.
+    /// Whether all answers so far are numbers that fit int64 or float64.
     fits: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct NumberColumn<'a> {
 }
 
 impl NumberColumns {
-    /// Columns in which every value is valid, until it is put.
+    /// Columns in which every value is valid; `put` clears the bits of nulls.
     pub(super) fn new(spans: usize, aggs: usize, order: Vec<u32>) -> Self {
         let rows = order.len();
         let bits = rows.div_ceil(64);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_does_not_fit() {
+    fn only_numbers_fit() {
         let mut columns = NumberColumns::new(1, 1, vec![0]);
         columns.put(0, 0, &[Answer::Overflow(1 << 70)]);
         assert!(columns.finish().is_none());

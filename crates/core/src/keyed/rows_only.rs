@@ -5,7 +5,7 @@ use crate::aggregate::{Aggregation, Answer, Cell};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 
-/// The aggregation of nothing; its values take no memory.
+/// An aggregation without results; its values take no memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowsOnly;
 

@@ -2,13 +2,13 @@
 
 use crate::monoid::{Entry, Monoid};
 
-/// Entries whose memory an empty run keeps.
+/// The number of entries for which an empty run keeps memory.
 const KEPT: usize = 512;
 
 #[derive(Debug)]
 pub(super) struct Run<M: Monoid> {
     pub times: Vec<i64>,
-    /// The numbers of rows; zeros in a store without them.
+    /// The numbers of rows; zeros in a store without numbers.
     pub numbers: Vec<i64>,
     pub entries: Vec<Entry<M>>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Run<M: Monoid> {
 #[derive(Debug)]
 pub(super) struct Item<M: Monoid> {
     pub time: i64,
-    /// The number of its row; 0 in a store without them.
+    /// The number of its row; 0 in a store without numbers.
     pub number: i64,
     pub entry: Entry<M>,
 }
@@ -67,7 +67,7 @@ impl<M: Monoid> Run<M> {
         self.entries.shrink_to(KEPT);
     }
 
-    /// Removes the entries at these places, which rise.
+    /// Removes the entries at these ascending positions.
     pub fn remove(&mut self, places: &[usize]) {
         let is_left = |at: usize| places.binary_search(&at).is_err();
         retain(&mut self.times, is_left);
@@ -75,7 +75,7 @@ impl<M: Monoid> Run<M> {
         retain(&mut self.entries, is_left);
     }
 
-    /// Merges the entries `from..to` of a later batch in: behind those of equal time.
+    /// Merges the entries `from..to` of a later batch: after those of equal time.
     pub fn merge(&mut self, batch: &Self, from: usize, to: usize) {
         if (self.times.last()).is_none_or(|last| *last <= batch.times[from]) {
             (from..to).for_each(|at| self.push(batch.item(at)));
@@ -105,7 +105,7 @@ impl<M: Monoid> Run<M> {
     }
 }
 
-/// Keeps the items at some places.
+/// Keeps the items at some positions.
 fn retain<T>(items: &mut Vec<T>, is_left: impl Fn(usize) -> bool) {
     let mut at = 0;
     items.retain(|_| {

@@ -17,7 +17,7 @@ use crate::monoid::Entry;
 use crate::rolling::{Filling, Span, fill_columns};
 
 const SHARDS: usize = 16;
-/// Rows that a batch inserts at a time while it holds the lock of a shard.
+/// The most rows that a batch inserts while it holds the lock of a shard.
 const ROWS_PER_HOLD: usize = 64;
 /// The number of a key without entries.
 const NO_KEY: u32 = u32::MAX;
@@ -26,14 +26,14 @@ pub(super) struct Sharded<A: Aggregation<i64>> {
     aggregation: A,
     request: Request,
     hasher: DefaultHashBuilder,
-    /// Held while a batch goes in; questions about several keys wait for it, so that they
-    /// see all shards after the same batch.
+    /// Held while a batch is inserted. Queries of several keys wait for it, so that they see all
+    /// shards after the same batch.
     batch: RwLock<()>,
     shards: Vec<RwLock<Shard<A>>>,
 }
 
-/// A panic while a lock is held is a broken invariant, which `check` would show; it is
-/// reported by the panic itself.
+/// Ignores poison: a panic while a lock is held breaks an invariant, which `check` finds, and
+/// which the panic itself reports.
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -42,7 +42,7 @@ fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The shard of a hash: from bits that its table of keys does not use.
+/// The shard of a hash, from bits that the tables of keys do not use.
 fn shard_of(hash: u64) -> usize {
     (hash >> 60) as usize % SHARDS
 }
@@ -78,7 +78,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         rows
     }
 
-    /// Places the rows of a shard whose keys are added if they are new.
+    /// The rows of a shard with the numbers of their keys; adds new keys.
     fn place(
         &self,
         shard: &RwLock<Shard<A>>,
@@ -87,14 +87,14 @@ impl<A: Aggregation<i64>> Sharded<A> {
         rows: &[Hashed],
     ) -> Vec<Placed> {
         let mut placed = Vec::with_capacity(rows.len());
-        // Readers wait for a few rows.
+        // A few rows at a time, because readers wait.
         for some in rows.chunks(ROWS_PER_HOLD) {
             write(shard).number(keys, times, some, &mut placed);
         }
         placed
     }
 
-    /// The answers of rows that `fill` gives in this order.
+    /// The answers of rows, which `fill` computes in this order.
     fn filled(
         &self,
         spans: &[Span],
@@ -109,7 +109,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         fill_columns(aggs, dtypes, spans.len(), &ranks, fill)
     }
 
-    /// The entries to remove from each shard, by key and in order; they are held, or not.
+    /// The entries to remove from each shard, by key and in order; some may be missing.
     fn gone_by_shard(&self, gone: EntryList<'_>) -> Vec<Vec<Gone>> {
         let by_shard = self.by_shard(gone.keys).into_iter().zip(&self.shards);
         let found = by_shard.map(|(rows, shard)| {
@@ -137,7 +137,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         self.each_key_held(keys, visit);
     }
 
-    /// The same, where the caller waits for batches.
+    /// As `each_key`, if the caller holds the lock of batches.
     fn each_key_held(
         &self,
         keys: KeyColumn<'_>,
@@ -152,7 +152,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         }
     }
 
-    /// The answers at query points, of some batch if there are several.
+    /// The answers at query points; several points may see different batches.
     fn answers(&self, points: &Points<'_>, spans: &[Span]) -> Answers {
         let by_shard = self.by_shard(points.keys).into_iter().zip(&self.shards);
         let by_shard = by_shard.filter(|(rows, _)| !rows.is_empty());
@@ -212,8 +212,8 @@ impl<A: Aggregation<i64>> Sharded<A> {
         }
     }
 
-    /// The answers of a few questions, in little memory; the entries of their keys are read
-    /// together.
+    /// The answers at a few query points, in little memory. The entries of their keys are
+    /// prefetched.
     fn numbers(&self, points: &Points<'_>, spans: &Spans) -> NumberColumns {
         let count = points.keys.len();
         let hashed = |row| Hashed {
@@ -224,7 +224,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         sort_by_shard(&mut hashes);
         let mut found = Vec::with_capacity(count);
         let mut shards = Vec::with_capacity(SHARDS.min(count));
-        // Each step for all keys, so that they wait for memory together.
+        // Each step for all keys, so that cache misses overlap.
         for rows in hashes.chunk_by(|a, b| shard_of(a.hash) == shard_of(b.hash)) {
             let shard = read(&self.shards[shard_of(rows[0].hash)]);
             let first = found.len();
@@ -269,8 +269,8 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 }
 
-/// Sorts rows by shard. This and the next are functions of no monoid, for each sort is some
-/// kB.
+/// Sorts rows by shard. This function and the next ones do not depend on the monoid, because each
+/// sort takes some kB.
 fn sort_by_shard(rows: &mut [Hashed]) {
     rows.sort_unstable_by_key(|row| (shard_of(row.hash), row.row));
 }
@@ -290,7 +290,7 @@ fn sort_by_arrival(placed: &mut [Placed], arrivals: &[i64]) {
     placed.sort_unstable_by_key(|row| (row.key(), arrivals[row.row()], *row));
 }
 
-/// Key by key, the entries of a shard that go and the rows that come; both are in order.
+/// Iterates over keys: the entries of a shard to remove and the rows to insert, both in order.
 struct Changes<'a> {
     gone: &'a [Gone],
     rows: &'a [Placed],
@@ -306,7 +306,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// The first of some rows.
+/// The first rows, at most [`ROWS_PER_HOLD`].
 fn some(rows: &[Placed]) -> &[Placed] {
     &rows[..rows.len().min(ROWS_PER_HOLD)]
 }
@@ -324,9 +324,9 @@ impl<'a> Iterator for Changes<'a> {
     }
 }
 
-/// Takes the items of the first key off.
+/// Splits off the items of the first key.
 fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> &'a [T] {
-    // Mostly a few, of many.
+    // Not a binary search: these are mostly a few of many.
     let count = items.iter().take_while(|item| key(item) == first).count();
     let (taken, rest) = items.split_at(count);
     *items = rest;
@@ -348,7 +348,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             let placed = sort_placed(placed, read(shard).numbers());
             let mut changes = Changes::new(gone, &placed);
             while !changes.is_done() {
-                // They wait for all rows of a key.
+                // Held over all rows of a key: readers must see all of them or none.
                 let mut shard = write(shard);
                 shard.warm(some(changes.rows));
                 incoming.warm(some(changes.rows));
@@ -424,7 +424,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let hash = self.hasher.hash_one(key);
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
-        // A search of its times and the fold of its values wait for memory once.
+        // Prefetch: the cache misses of the search and of the fold overlap.
         shard.warm(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
         let plus = None;
         let point = Point { number, at, plus };
@@ -448,7 +448,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         spans: &[Span],
         results: &Results,
     ) -> (Answers, Expiry) {
-        // Both are of one prefix of the batches.
+        // One lock for both, so that they are of one prefix of the batches.
         let _all = read(&self.batch);
         let answers = self.answers(points, spans);
         let none = Spans::default();

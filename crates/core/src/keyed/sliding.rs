@@ -1,8 +1,8 @@
 //! Folds a window at many times of a key, in order.
 //!
-//! As in the Two-Stacks algorithm, the entries that all windows hold are folded once, those
-//! before them from the last one back, and those after them from the first one on. Then each
-//! answer takes one combine.
+//! As in Two-Stacks, the entries that all windows hold are folded once. Those before them (head)
+//! are folded from the last one back, and those after them (tail) from the first one on. Then
+//! each answer takes one combine.
 //!
 //! ```text
 //! window at the first time   |-----------------------|
@@ -20,30 +20,29 @@ use super::shard::{Placed, Shard};
 use crate::monoid::Monoid;
 use crate::rolling::Span;
 
-/// Fewer times do not share folds.
+/// The least number of times that share folds.
 pub(super) const MIN_SHARED_TIMES: usize = 4;
-/// The most entries that are folded one by one for each time; with more, single windows are
-/// folded faster.
+/// The most entries per time that are folded one by one; with more, single windows are faster.
 const DENSE: usize = 8;
 
-/// The entries on one side of those that all windows hold.
+/// The head or the tail: entries before or after those that all windows hold.
 #[derive(Debug)]
 struct Side<P> {
     times: Vec<i64>,
-    /// The folds of their prefixes, by length.
+    /// The folds of its entries from the inner end on, by number of entries.
     folds: Vec<P>,
 }
 
-/// Memory that serves all keys and windows.
+/// Scratch memory for all keys and windows.
 #[derive(Debug)]
 pub(super) struct Sliding<P> {
-    /// First and last time of each window.
+    /// The first and the last time of each window.
     windows: Vec<(i64, i64)>,
     head: Side<P>,
     tail: Side<P>,
     /// The range of the tail, which the next window of these times may share.
     known: Option<(i64, i64)>,
-    /// The lengths of head and tail in each window.
+    /// Per window, the numbers of its entries in head and tail.
     pairs: Vec<(u32, u32)>,
 }
 
@@ -100,7 +99,7 @@ impl<P: Clone> Sliding<P> {
         self.windows = windows;
     }
 
-    /// The same for windows that have entries in common; false if it does not pay.
+    /// As `slide`, for windows with common entries; false if single windows are faster.
     fn share<M: Monoid<Partial = P>>(
         &mut self,
         monoid: &M,
@@ -152,15 +151,15 @@ impl<P: Clone> Sliding<P> {
 }
 
 impl<P: Clone> Side<P> {
-    /// No entries beside `fold`.
+    /// Resets to no entries beside `fold`.
     fn clear(&mut self, fold: P) {
         self.times.clear();
         self.folds.clear();
         self.folds.push(fold);
     }
 
-    /// Reads the entries of a range, from the last one back or from the first one on, beside
-    /// `fold`; false if there are more than `most`.
+    /// Folds the entries of a range to `fold`, from the last one back or from the first one on;
+    /// false if there are more than `most`.
     fn read<M: Monoid<Partial = P>>(
         &mut self,
         monoid: &M,

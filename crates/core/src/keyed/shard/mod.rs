@@ -1,4 +1,4 @@
-//! Some of the keys: their numbers, and the sequence of each.
+//! A shard of the keys: their numbers, and the sequence of entries of each.
 
 mod scan;
 
@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 pub use scan::{KeyList, MAX_WINDOWS};
 
-/// So many rows of a key are appended one by one where their block has no room.
+/// Up to this number of rows of a key are appended one by one if their block has no room.
 const MAX_SINGLE_APPENDS: usize = 4;
 
 /// A row of a batch, and the hash of its key.
@@ -21,13 +21,13 @@ pub(super) struct Hashed {
     pub row: u32,
 }
 
-/// A row of a batch, ordered by key, time and row: all of them in one number.
+/// A row of a batch as one number, ordered by key, time and row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Placed(u128);
 
 impl Placed {
     pub fn new(key: u32, time: i64, row: u32) -> Self {
-        // Negative times before the others.
+        // Flips the sign bit, so that negative times sort first.
         let time = time as u64 ^ 1 << 63;
         Self(u128::from(key) << 96 | u128::from(time) << 32 | u128::from(row))
     }
@@ -45,13 +45,13 @@ impl Placed {
     }
 }
 
-/// Sorts rows in the order of a batch, of a shard with so many numbers of keys.
+/// Sorts the rows of a batch by key, time and row; `keys` is the number of keys of the shard.
 pub(super) fn sort_placed(mut placed: Vec<Placed>, keys: usize) -> Vec<Placed> {
     if placed.len() < keys / 4 {
         placed.sort_unstable();
         return placed;
     }
-    // By counting keys; rows without one come last. Rows of a key may be in order already.
+    // A counting sort by key; rows without a key come last. Rows of a key may be in order.
     let key_of = |row: &Placed| (row.key() as usize).min(keys);
     let mut places = vec![0_u32; keys + 2];
     for row in &placed {
@@ -74,7 +74,7 @@ pub(super) fn sort_placed(mut placed: Vec<Placed>, keys: usize) -> Vec<Placed> {
     sorted
 }
 
-/// An entry that is to go, and its key.
+/// An entry to remove, and its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gone {
     pub hash: u64,
@@ -113,8 +113,7 @@ impl<M: Monoid> Incoming<'_, M> {
         self.numbers.get(row).copied().unwrap_or(0)
     }
 
-    /// Appends rows to a run: column by column, so that many values are on their way from
-    /// memory together.
+    /// Appends rows to a run, column by column, so that cache misses overlap.
     fn fill(&self, rows: &[Placed], run: &mut Run<M>) {
         run.times.extend(rows.iter().map(|row| row.time()));
         let numbers = rows.iter().map(|row| self.number(row.row()));
@@ -142,7 +141,7 @@ pub(super) struct Shard<M: Monoid> {
     /// By the number of the key.
     heads: Vec<Head>,
     forest: Forest<M>,
-    /// Entries up to here may go, but so many of each key.
+    /// Entries at or before this time may be evicted, except the last ones of each key, this many.
     until: Option<i64>,
     keep_rows: usize,
     /// No head has an earlier one.
@@ -169,7 +168,7 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
-    /// Gives rows the numbers of their keys, which are added if they are new.
+    /// Finds the numbers of the keys of rows; adds new keys.
     pub fn number(
         &mut self,
         keys: KeyColumn<'_>,
@@ -213,9 +212,8 @@ impl<M: Monoid> Shard<M> {
         std::hint::black_box(seen);
     }
 
-    /// Reads the entries of the keys of some rows, which are needed next. One key is read
-    /// while others are on their way from memory; what is done with each afterwards is too
-    /// long for that.
+    /// Prefetches the entries of the keys of some rows, which are needed next. The cache misses
+    /// of different keys overlap here; the work per key afterwards is too long for that.
     pub fn warm(&self, rows: &[Placed]) {
         let seen = rows.iter().fold(0, |seen, row| {
             let head = self.heads.get(row.key() as usize);
@@ -224,8 +222,8 @@ impl<M: Monoid> Shard<M> {
         std::hint::black_box(seen);
     }
 
-    /// Removes entries of a key, then inserts rows; both are in order. A key without entries
-    /// goes.
+    /// Removes entries of a key, then inserts rows; both are in order. Removes a key without
+    /// entries.
     pub fn change(
         &mut self,
         monoid: &M,
@@ -258,7 +256,7 @@ impl<M: Monoid> Shard<M> {
             return;
         };
         head.last = last;
-        // What was in the first session before the first entry removed is in it still.
+        // Entries of the first session before the first removed one are still in it.
         let before = self.forest.last_until(head.root, gone[0].0);
         let before = before.or_else(|| self.forest.first(head.root, i64::MIN));
         head.closing = head.closing.min(before.unwrap_or(i64::MIN));
@@ -329,7 +327,7 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
-    /// Where the entries of a key are; `None` for no key.
+    /// The trees of the shard and the root of a key; `None` for no key.
     pub fn forest_of(&self, number: Option<u32>) -> Option<(&Forest<M>, Root)> {
         Some((&self.forest, self.heads[number? as usize].root))
     }
@@ -347,8 +345,8 @@ impl<M: Monoid> Shard<M> {
         self.forest.first(head.root, lo)
     }
 
-    /// Notes that entries at or before a time may go, but the last `keep_rows` of those of each
-    /// key; drops the keys that need keep none. Gives the number of keys dropped.
+    /// Records that entries at or before a time may be evicted, except the last `keep_rows` of
+    /// them per key; drops keys that keep no entries. Returns the number of keys dropped.
     pub fn evict(&mut self, hasher: &impl BuildHasher, until: i64, keep_rows: usize) -> usize {
         self.until = Some(self.until.map_or(until, |known| known.max(until)));
         self.keep_rows = self.keep_rows.max(keep_rows);
@@ -358,7 +356,7 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
-    /// Drops the keys whose entries are all at or before a time; gives their number.
+    /// Drops the keys whose entries are all at or before a time; returns their number.
     pub fn drop_idle(&mut self, hasher: &impl BuildHasher, until: i64) -> usize {
         let mut count = 0;
         for number in 0..self.heads.len() {
@@ -371,7 +369,7 @@ impl<M: Monoid> Shard<M> {
             }
         }
         if self.keys.len() == 0 {
-            // A shard without keys gives its memory back.
+            // A shard without keys releases its memory.
             *self = Self {
                 until: self.until,
                 keep_rows: self.keep_rows,
@@ -397,7 +395,7 @@ impl<M: Monoid> Shard<M> {
             };
             keys += 1;
             if head.last != last {
-                return Err("a key's last time is another".into());
+                return Err("a key has another last time than its head states".into());
             }
             if head.closing > last || head.closing < self.closing {
                 return Err("no session can end where the first one may".into());

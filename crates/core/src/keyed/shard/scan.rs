@@ -9,7 +9,7 @@ use super::super::tree::Root;
 use super::{Head, Shard};
 use crate::monoid::Monoid;
 
-/// Windows that fall due at once, at most: some 10 GB of results.
+/// The most windows that may fall due at once: some 10 GB of results.
 pub const MAX_WINDOWS: usize = 1 << 27;
 
 /// Keys as bytes, with the times of their last entries.
@@ -44,7 +44,7 @@ impl KeyList {
         self.lasts.push(last);
     }
 
-    /// Sorts by last time, then by the bytes of the key; returns the new place of each key.
+    /// Sorts by last time, then by the bytes of the key; returns the new index of each key.
     pub fn sort(&mut self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.lasts.len() as u32).collect();
         let view = self.view();
@@ -93,8 +93,8 @@ impl<M: Monoid> Shard<M> {
         })
     }
 
-    /// Appends the ends of windows with an entry, `since < end <= until`, by key; false if they
-    /// get more than [`MAX_WINDOWS`].
+    /// Appends, by key, the ends of windows with an entry and `since < end <= until`; false if they
+    /// are more than [`MAX_WINDOWS`].
     pub fn windows(
         &self,
         grid: &Grid,
@@ -128,8 +128,8 @@ impl<M: Monoid> Shard<M> {
         true
     }
 
-    /// The first window with an entry that ends behind `since`: its end, and the time of an
-    /// entry in it, the first one there. `known`: the first entry of the window before.
+    /// The first window with an entry that ends after `since`: its end, and the time of its first
+    /// entry. `known`: the first entry of the window before.
     fn window_after(
         &self,
         head: &Head,
@@ -158,7 +158,7 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
-    /// The least end behind `since` of a window with an entry, if one ends before `known`.
+    /// The least end after `since` of a window with an entry, if one ends before `known`.
     pub fn next_window(&self, grid: &Grid, since: Option<i64>, known: Option<i64>) -> Option<i64> {
         let least = since.map(|since| grid.end_after(since));
         let mut best = known;
@@ -194,7 +194,7 @@ impl<M: Monoid> Shard<M> {
         out: &mut Vec<i64>,
     ) {
         if self.gap.replace(gap) != Some(gap) {
-            // One session may have become several.
+            // With another gap, one session may become several.
             for head in &mut self.heads {
                 let first = self.forest.first(head.root, i64::MIN);
                 head.closing = first.unwrap_or(i64::MIN);
@@ -272,7 +272,7 @@ impl<M: Monoid> Shard<M> {
         });
         out.extend(gone.iter().map(|(_, number)| *number));
         gone.sort_unstable();
-        // Whole leaves first, which need not be read.
+        // Whole leaves first, without reading them.
         self.forest.evict(monoid, &mut head.root, closed);
         self.forest.remove(monoid, &mut head.root, &gone);
     }

@@ -7,7 +7,7 @@ impl<M: Monoid> Forest<M> {
     /// Checks the invariants of a key's sequence.
     ///
     /// # Errors
-    /// The invariant that is broken.
+    /// The invariant that does not hold.
     pub fn check(&self, monoid: &M, root: Root) -> Result<(), String> {
         let mut last = i64::MIN;
         let mut ordered = true;
@@ -40,7 +40,7 @@ impl<M: Monoid> Forest<M> {
                 Below::Leaf(block) if level == 1 => {
                     let first = self.blocks.times(block).first();
                     if first.is_none_or(|first| *first < child.first) {
-                        return Err("a leaf before its first time".into());
+                        return Err("a leaf has an earlier time than its parent states".into());
                     }
                     let mut acc = None;
                     self.blocks.fold(monoid, block, (0, block.len()), &mut acc);
@@ -58,7 +58,7 @@ impl<M: Monoid> Forest<M> {
             };
             total += count;
             if block_len(child.below).is_some_and(|len| len == 0 || len != child.count) {
-                return Err("an empty leaf, or one of another count".into());
+                return Err("a leaf is empty, or has another count than its parent states".into());
             }
             if open && child.agg.is_some() {
                 return Err("a fold at the right edge".into());

@@ -5,8 +5,8 @@ use super::{Below, Block, Child, FULL, Forest, MAX_BLOCK, Root, TAIL};
 use crate::monoid::Monoid;
 
 impl<M: Monoid> Forest<M> {
-    /// Inserts the entries `from..to` of a run, behind those of equal time. Where a key's only
-    /// block is rewritten, entries up to `until` are left out.
+    /// Inserts the entries `from..to` of a run, after those of equal time. If the only block of a
+    /// key is rewritten, entries at or before `until` are dropped.
     pub fn insert(
         &mut self,
         monoid: &M,
@@ -27,7 +27,7 @@ impl<M: Monoid> Forest<M> {
                     .last()
                     .is_none_or(|last| *last <= run.times[from]);
                 scratch.merge(run, from, to);
-                // One block as long as possible: a node takes the memory of many entries.
+                // A single block if possible, because a node takes the memory of many entries.
                 let several = appended && scratch.len() > MAX_BLOCK;
                 let children = self.leaves(&scratch, 0, scratch.len(), several);
                 scratch.clear();
@@ -45,8 +45,8 @@ impl<M: Monoid> Forest<M> {
         };
     }
 
-    /// Leaves of the entries `from..to`: full ones and a rest at the right edge, even ones
-    /// elsewhere.
+    /// Leaves of the entries `from..to`: at the right edge full ones and a rest, elsewhere leaves
+    /// of equal size.
     fn leaves(
         &mut self,
         run: &Run<M>,
@@ -96,7 +96,7 @@ impl<M: Monoid> Forest<M> {
         let mut start = from;
         let mut at = 0;
         while start < to {
-            // New entries go behind their equals.
+            // New entries go after those of equal time.
             at += children[at + 1..].partition_point(|child| child.first <= run.times[start]);
             let end = match children.get(at + 1) {
                 Some(next) => {
@@ -147,8 +147,8 @@ impl<M: Monoid> Forest<M> {
         leaves
     }
 
-    /// The same behind all entries: fills the leaf, then others. `None` if it must be
-    /// rewritten.
+    /// As `insert`, for entries after all others: fills the last leaf, then new ones. `None` if the
+    /// leaf must be rewritten.
     fn append_leaves(
         &mut self,
         mut block: Block,

@@ -2,9 +2,9 @@
 //!
 //! Leaves are blocks; an inner node has for each child the least time, the number of its
 //! entries and the fold of them. As in FiBA the right edge is open: the last child of a node
-//! on it has no fold and, above the leaves, no count, so an append changes one leaf, and an
-//! inner node once in a leaf's entries. A query folds the entries at the ends of its window
-//! and whole children between.
+//! on it has no fold and, above the leaves, no count. So an append changes one leaf, and an
+//! inner node once per leaf. A query folds the entries at the ends of its window and whole
+//! children in between.
 
 mod check;
 mod insert;
@@ -15,11 +15,11 @@ use super::blocks::{Block, Blocks, MAX_BLOCK};
 use super::run::{Item, Run};
 use crate::monoid::Monoid;
 
-/// Most children of a node.
+/// The most children of a node.
 const ARITY: usize = 32;
-/// The entries of a leaf that was filled in order.
+/// The number of entries of a leaf that was filled in order.
 const FULL: usize = 64;
-/// Room of the leaf at the right edge at least.
+/// The least capacity of the leaf at the right edge.
 const TAIL: usize = 16;
 
 /// A key's entries.
@@ -42,10 +42,10 @@ enum Below {
 
 #[derive(Debug)]
 struct Child<P> {
-    /// No time below is less.
+    /// No entry below is earlier.
     first: i64,
     below: Below,
-    /// Entries below.
+    /// The number of entries below.
     count: u32,
     agg: Option<P>,
 }
@@ -69,9 +69,9 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Appends an entry that is not earlier than the key's last, if there is room at the
-    /// right edge or it can be made at once; gives whether there is. Entries of a block up to
-    /// `until` need not stay.
+    /// Appends an entry that is not earlier than the last one of the key, if the right edge has
+    /// room or gets it in O(1) steps; returns whether it did. Entries of a block at or before
+    /// `until` may be dropped.
     #[inline]
     pub fn append(&mut self, root: &mut Root, item: Item<M>, until: Option<i64>) -> bool {
         match root {
@@ -138,7 +138,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Reads what is read first of a key: see [`super::shard::Shard::warm`].
+    /// Prefetches the memory that a query of a key reads first: see [`super::shard::Shard::warm`].
     #[inline]
     pub fn touch(&self, root: Root) -> i64 {
         match root {
@@ -167,7 +167,7 @@ impl<M: Monoid> Forest<M> {
         let total = children.len();
         let mut rest = children.drain(..);
         for piece in 0..pieces {
-            // Full nodes at the right edge, where they are filled in order.
+            // Full nodes at the right edge, where entries arrive in order.
             let size = match last {
                 true => ARITY.min(total - piece * ARITY),
                 false => total * (piece + 1) / pieces - total * piece / pieces,
@@ -235,7 +235,7 @@ impl<M: Monoid> Forest<M> {
             if children.len() == 1
                 && let Below::Node(node) = children[0].below
             {
-                // One child needs no node above it; its right edge is that of the tree.
+                // A single child is the root; its right edge is that of the tree.
                 children = std::mem::take(&mut self.nodes[node as usize]);
                 self.free.push(node);
                 level -= 1;

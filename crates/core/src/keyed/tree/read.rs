@@ -13,7 +13,7 @@ pub(in crate::keyed) type VisitBlocks<'a> =
     dyn FnMut(Block, (usize, usize)) -> ControlFlow<()> + 'a;
 
 impl<M: Monoid> Forest<M> {
-    /// Combines the entries with `lo <= time <= hi` behind `acc`.
+    /// Combines the entries with `lo <= time <= hi` to the end of `acc`.
     #[inline]
     pub fn fold(&self, monoid: &M, root: Root, (lo, hi): (i64, i64), acc: &mut Option<M::Partial>) {
         match root {
@@ -47,7 +47,7 @@ impl<M: Monoid> Forest<M> {
         acc: &mut Option<M::Partial>,
     ) {
         let children = &self.nodes[node as usize];
-        // The first child that may hold `lo`, and the first that is behind `hi`.
+        // The first child that may hold `lo`, and the first that is after `hi`.
         let from = children[1..].partition_point(|child| child.first < lo);
         let to = from + children[from..].partition_point(|child| child.first <= hi);
         for at in from..to {
@@ -110,7 +110,7 @@ impl<M: Monoid> Forest<M> {
         last
     }
 
-    /// The time of the entry with `behind` others after it up to `hi`; `None` if there are
+    /// The time of the entry after which there are `behind` others up to `hi`; `None` if there are
     /// fewer.
     pub fn time_from_end(&self, root: Root, hi: i64, mut behind: usize) -> Option<i64> {
         let mut found = None;
@@ -154,7 +154,7 @@ impl<M: Monoid> Forest<M> {
         });
     }
 
-    /// The same with the last leaf first.
+    /// As `visit`, with the last leaf first.
     pub fn visit_back(&self, root: Root, range: (i64, i64), visit: &mut Visit<'_>) {
         let _: ControlFlow<()> = self.visit_blocks(root, range, true, &mut |block, part| {
             self.visit_part(block, part, visit)
@@ -171,8 +171,7 @@ impl<M: Monoid> Forest<M> {
         visit(&self.blocks.times(block)[from..to], numbers.unwrap_or(&[]))
     }
 
-    /// Visits the blocks with such entries, and which of theirs these are; `back`: the last
-    /// one first.
+    /// Visits the blocks with such entries, with the range of these; `back`: the last block first.
     pub fn visit_blocks(
         &self,
         root: Root,

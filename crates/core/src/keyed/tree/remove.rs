@@ -7,7 +7,7 @@ use crate::monoid::Monoid;
 
 impl<M: Monoid> Forest<M> {
     /// Removes the entries that are equal to one of `gone`, which are sorted times and numbers.
-    /// Gives the number of entries removed.
+    /// Returns the number of entries removed.
     pub fn remove(&mut self, monoid: &M, root: &mut Root, gone: &[(i64, i64)]) -> usize {
         match *root {
             Root::Empty => 0,
@@ -31,7 +31,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// The rest of a block; none if no entry is left.
+    /// A block without some entries; none if no entry remains.
     fn remove_from_leaf(&mut self, block: Block, gone: &[(i64, i64)]) -> (usize, Option<Block>) {
         let (Some(first), Some(last)) = (gone.first(), gone.last()) else {
             return (0, Some(block));
@@ -53,9 +53,9 @@ impl<M: Monoid> Forest<M> {
         (found.len(), left)
     }
 
-    /// Removes entries below some children. Those without entries go, and neighbours with
-    /// few become one. Where it removes any, all children have their folds afterwards, but
-    /// the last one at the right edge.
+    /// Removes entries below some children. Removes children without entries, and merges
+    /// neighbours with few. If it removes any entry, all children have their folds afterwards,
+    /// except the last one at the right edge.
     fn remove_below(
         &mut self,
         monoid: &M,
@@ -102,7 +102,7 @@ impl<M: Monoid> Forest<M> {
         count
     }
 
-    /// Removes entries below a child; its count is 0 if none are left, and only then.
+    /// Removes entries below a child; its count is 0 if and only if none remain.
     fn remove_from_child(
         &mut self,
         monoid: &M,
@@ -138,8 +138,7 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Makes one child of two neighbours, from the one before `from` on, as long as that is
-    /// at most half full.
+    /// Merges neighbours, from the child before `from` on, while the result is at most half full.
     fn join_neighbours(&mut self, children: &mut Vec<Child<M::Partial>>, from: usize) {
         let mut at = from.saturating_sub(1);
         while at + 1 < children.len() {
@@ -195,7 +194,7 @@ impl<M: Monoid> Forest<M> {
     }
 
     /// Evicts leaves of which all entries are at or before a time; the last leaf stays.
-    /// Gives the number of entries evicted.
+    /// Returns the number of entries evicted.
     pub fn evict(&mut self, monoid: &M, root: &mut Root, until: i64) -> usize {
         let Root::Tree { node, level } = *root else {
             return 0;

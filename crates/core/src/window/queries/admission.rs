@@ -5,8 +5,8 @@ use super::schedule::Schedule;
 use crate::window::Refused;
 
 impl Schedule {
-    /// Whether few enough answers fall due from the latest entry up to a time. Those between
-    /// entries that wait were few when these came.
+    /// Checks that few enough answers fall due from the latest entry up to a time. Those between
+    /// waiting entries were checked when these arrived.
     ///
     /// # Errors
     /// [`Refused::Many`].
@@ -18,7 +18,7 @@ impl Schedule {
         }
     }
 
-    /// The same from a time to the earliest entry.
+    /// As `admits`, from a time to the earliest entry.
     ///
     /// # Errors
     /// [`Refused::Many`].
@@ -26,7 +26,7 @@ impl Schedule {
         self.admits_gap((time, time, oldest), time)
     }
 
-    /// The same for entries between which there are no others.
+    /// As `admits`, for each gap between two entries of a batch.
     ///
     /// # Errors
     /// [`Refused::Many`], with the first time before which too many fall due.
@@ -43,9 +43,9 @@ impl Schedule {
         gaps.try_for_each(|(from, to)| self.admits_gap((from, from, to), to))
     }
 
-    /// Whether few answers fall due from one time to another, where entries come up to
-    /// `latest`: there are as many ends as slides fit, of which those with entries in their
-    /// windows are answered, or all.
+    /// Checks the number of answers that fall due from one time to another, with entries up to
+    /// `latest`. There is an end per slide; with `empty` all are answered, otherwise those with
+    /// entries in their windows.
     fn admits_gap(&self, (from, latest, to): (i64, i64, i64), time: i64) -> Result<(), Refused> {
         if to.saturating_sub(from) <= self.time.calm {
             return Ok(());
@@ -78,7 +78,7 @@ mod tests {
     use super::super::schedule::Terms;
     use super::*;
 
-    /// Answers of a batch may be any number: those between two of its entries may not.
+    /// The answers of a batch are not limited, only those between two of its entries.
     #[test]
     fn gaps_are_few_answers_and_batches_many() {
         let query = |range, slide| Query {

@@ -1,4 +1,5 @@
-//! The answers that are due: of closed slices, the open one, and entries before the first.
+//! The answers that fall due: folds of closed slices, the open slice, and the entries before the
+//! first slice.
 
 use super::final_aggregator::Wanted;
 use super::plan::Unit;
@@ -8,7 +9,7 @@ use crate::window::Window;
 use crate::window::fifo::{fold, join};
 
 impl<M: Monoid> QueryWindow<M> {
-    /// Answers the queries of those numbers, which rise.
+    /// Answers the queries with these numbers, which are ascending.
     pub(super) fn answer(&mut self, end: i64, numbers: &[usize]) {
         let mut wanted = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -16,7 +17,7 @@ impl<M: Monoid> QueryWindow<M> {
             let count = match query.unit {
                 Unit::Time | Unit::TimeByEntries => self.count_behind(end.checked_sub(query.range)),
                 Unit::Entries => self.count_last(query.range),
-                // Without new entries the answer is that of the end before.
+                // Without new entries the answer equals that of the end before, and is left out.
                 Unit::LandmarkTime(_)
                     if !self.schedule.terms.empty
                         && self.count_behind(end.checked_sub(query.slide)) == 0 =>
@@ -25,7 +26,7 @@ impl<M: Monoid> QueryWindow<M> {
                 }
                 _ => self.count_of(*number),
             };
-            // A session whose entries were all evicted is none.
+            // A session whose entries were all evicted has no answer.
             let may_be_empty = self.schedule.terms.empty && query.unit != Unit::Session;
             if count > 0 || may_be_empty {
                 wanted.push((self.schedule.range_of(*number), count, *number));
@@ -40,22 +41,22 @@ impl<M: Monoid> QueryWindow<M> {
         }));
     }
 
-    /// How many entries the open window of a data-driven query has.
+    /// The number of entries of the open window of a data-driven query.
     pub(super) fn count_of(&self, number: usize) -> usize {
         let schedule = &self.schedule;
         self.count_last(schedule.data_driven.held(number, schedule.count))
     }
 
-    /// How many of the last `range` entries are still there.
+    /// How many of the last `range` entries are in the window.
     pub(super) fn count_last(&self, range: i64) -> usize {
         let len = self.window.times().len();
         usize::try_from(range).map_or(len, |range| range.min(len))
     }
 
-    /// The folds of the youngest entries that were passed on: for each range, so many.
+    /// Per `wanted` range and count, the fold of the `count` latest entries that were passed on.
     pub(super) fn folds(&mut self, wanted: &[(usize, usize, usize)]) -> Vec<M::Partial> {
         let order = by_falling_count(wanted);
-        // What is asked of the final aggregator: each number of slices once, or each range.
+        // The queries of the final aggregator: each number of slices once, or each range.
         let ranked = self.window.structure().is_ranked();
         let mut asked: Vec<Wanted> = Vec::with_capacity(order.len());
         let mut place_of = vec![usize::MAX; wanted.len()];
@@ -92,7 +93,7 @@ impl<M: Monoid> QueryWindow<M> {
         answers.into_iter().flatten().collect()
     }
 
-    /// The fold of the `count` youngest entries, given that of their closed slices.
+    /// The fold of the `count` latest entries, given the fold of their closed slices.
     fn whole(&mut self, count: usize, slices: Option<&M::Partial>) -> M::Partial {
         let window = &self.window;
         let parts = window.structure().parts(count);
@@ -135,8 +136,8 @@ impl<M: Monoid> QueryWindow<M> {
     }
 }
 
-/// The places of what is wanted, those of the most entries first and of the last range among
-/// them. One function for all monoids: the sort is 5 kB.
+/// The positions in `wanted`, by falling count, then by falling range. One function for all
+/// monoids, because the sort takes 5 kB.
 fn by_falling_count(wanted: &[(usize, usize, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse((wanted[*at].1, wanted[*at].0)));

@@ -1,9 +1,9 @@
-//! Where the windows of data-driven queries begin: sessions, windows that a flag closes, and
+//! The starts of the windows of data-driven queries: sessions, windows that a flag closes, and
 //! windows from a flag on.
 //!
-//! Entries are numbered as they are passed on, from 1. A session is over when no entry can
-//! come any more within its gap: `calm_until` is the time before which none is. Flags are
-//! announced before their entries are inserted, and close windows with them.
+//! Entries are numbered from 1 as they are passed on. A session is closed when no entry can
+//! arrive within its gap; none is closed before `calm_until`. Flags are announced before their
+//! entries are inserted, and close windows with them.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,17 @@ pub const MAX_FLAGS: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub struct DataDriven {
-    /// Number, gap, and the first entry of the open session, 0 if none is open.
+    /// Per query of sessions its number, its gap, and the number of the first entry of the open
+    /// session, 0 if none is open.
     sessions: Vec<(usize, i64, i64)>,
-    /// Number and flag of the queries with one, and whether the flag begins windows.
+    /// Per query with a flag its number, its flag, and whether the flag begins windows.
     flagging: Vec<(usize, u32, bool)>,
-    /// The last entry with each flag, 0 if there was none.
+    /// Per flag the number of the last entry with it, 0 if there was none.
     flagged: Vec<i64>,
-    /// Entries to come that have flags, and the first of them.
+    /// The numbers and flags of announced entries, and the number of the first of them.
     announced: VecDeque<(i64, u64)>,
     pub next_flagged: i64,
-    /// Up to this time no session begins or ends.
+    /// No session begins or ends at or before this time.
     pub calm_until: i64,
 }
 
@@ -42,7 +43,7 @@ impl Default for DataDriven {
 }
 
 impl DataDriven {
-    /// Takes over other queries; those that stay keep their windows.
+    /// Replaces the queries; those that stay keep their windows.
     pub fn plan(&mut self, queries: &[Option<Query>]) {
         let before = std::mem::take(&mut self.sessions);
         self.flagging.clear();
@@ -72,7 +73,7 @@ impl DataDriven {
         !self.sessions.is_empty()
     }
 
-    /// Entries are passed on, from this number on, the last of which has this time.
+    /// Records entries that were passed on: the time of the last, and the number of the first.
     pub fn pass(&mut self, time: i64, first: i64) {
         for session in &mut self.sessions {
             if session.2 == 0 {
@@ -82,7 +83,7 @@ impl DataDriven {
         self.find_calm(time);
     }
 
-    /// Finds the time before which no session begins or ends, from that of the last entry.
+    /// Computes `calm_until` from the time of the last entry.
     pub fn find_calm(&mut self, last: i64) {
         let until = self.sessions.iter().map(|(_, gap, begin)| match begin {
             0 => last,
@@ -91,7 +92,7 @@ impl DataDriven {
         self.calm_until = until.min().unwrap_or(i64::MAX);
     }
 
-    /// The queries whose sessions are over once no entry comes up to a limit.
+    /// The queries whose sessions are closed if no more entries arrive at or before a limit.
     pub fn over(&self, last: i64, limit: i64) -> Vec<usize> {
         let over =
             |(_, gap, begin): &&(usize, i64, i64)| *begin > 0 && last.saturating_add(*gap) <= limit;
@@ -109,7 +110,7 @@ impl DataDriven {
         self.find_calm(last);
     }
 
-    /// Opens the session of a query; with 0 the next entry does.
+    /// Opens the session of a query; 0 leaves that to the next entry.
     pub fn begin_session(&mut self, number: usize, first: i64, last: i64) {
         for session in &mut self.sessions {
             if session.0 == number {
@@ -119,7 +120,7 @@ impl DataDriven {
         self.find_calm(last);
     }
 
-    /// Says which of the entries behind the first `count` have flags.
+    /// Announces the flags of the entries after the first `count`.
     pub fn announce(&mut self, flagged: &[(usize, u64)], count: i64) {
         let numbered = flagged
             .iter()
@@ -142,7 +143,7 @@ impl DataDriven {
         flags
     }
 
-    /// An entry with these flags was passed on: also with some that no query reads yet.
+    /// Records an entry with flags that was passed on; queries may be added later that read them.
     pub fn pass_flags(&mut self, flags: u64, number: i64) {
         let known = (u64::BITS - flags.leading_zeros()) as usize;
         self.flagged.resize(self.flagged.len().max(known), 0);
@@ -153,7 +154,7 @@ impl DataDriven {
         }
     }
 
-    /// How many entries the open window of a query has, of so many that were passed on.
+    /// The number of entries of the open window of a query, of `count` that were passed on.
     pub fn held(&self, number: usize, count: i64) -> i64 {
         if let Some(session) = self.sessions.iter().find(|session| session.0 == number) {
             return if session.2 == 0 {
@@ -173,7 +174,7 @@ impl DataDriven {
         }
     }
 
-    /// How many of the last entries windows may need.
+    /// The number of latest entries that windows may need.
     #[inline]
     pub fn longest(&self, count: i64) -> i64 {
         if self.sessions.is_empty() && self.flagging.is_empty() {
@@ -186,7 +187,7 @@ impl DataDriven {
         sessions.chain(flagging).max().unwrap_or(0)
     }
 
-    /// Bytes; which queries there are is written beside.
+    /// Writes the starts of windows; the queries are written elsewhere.
     pub fn write(&self, out: &mut Writer) {
         for (_, _, begin) in &self.sessions {
             begin.write(out);

@@ -1,4 +1,4 @@
-//! The final aggregator, which combines slices to answers (SlickDeque 2018, §2.2).
+//! The final aggregator, which combines slices into answers (SlickDeque 2018, §2.2).
 //!
 //! It is any structure that answers for several ranges, or a fiba of slices. Both implement
 //! one trait object, so that a window with queries is compiled once per aggregation.
@@ -10,7 +10,7 @@ use super::super::{Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// A range to answer for, by number, and the number of the youngest slices that it has.
+/// The number of a range, and how many of the latest slices it has.
 pub type Wanted = (usize, usize);
 
 /// A queue of slices.
@@ -19,21 +19,21 @@ pub trait FinalAggregator<M: Monoid>: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether the begin of a range may only rise from answer to answer.
+    /// Whether the first slice of a range may only move forward from answer to answer.
     fn is_ranked(&self) -> bool;
     fn insert(&mut self, slice: M::Partial);
-    /// Evicts the oldest slices, which must be there.
+    /// Evicts the `count` earliest slices, which must exist.
     fn evict(&mut self, count: usize);
-    /// The folds of some of the youngest slices each, which must be there; the counts
-    /// fall. `each` gets positions in `wanted`.
+    /// Computes, per wanted range, the fold of its slices, which must exist; the counts fall.
+    /// `each` receives positions in `wanted`.
     fn answers(&mut self, wanted: &[Wanted], each: &mut dyn FnMut(usize, M::Partial));
-    /// An empty one of the same kind, for a number of ranges.
+    /// An empty aggregator of the same kind, for a number of ranges.
     fn fresh(&self, ranges: usize) -> Box<dyn FinalAggregator<M>>;
     fn check(&self, slices: &[M::Partial]) -> std::result::Result<(), String>;
-    /// Bytes held.
+    /// The bytes on the heap.
     fn bytes(&self) -> usize;
     fn write(&self, out: &mut Writer);
-    /// Reads the bytes of `write` into an empty one for the same number of ranges.
+    /// Reads the bytes of `write` into an empty aggregator for the same number of ranges.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
     fn boxed_clone(&self) -> Box<dyn FinalAggregator<M>>;
 }
@@ -53,23 +53,23 @@ pub fn of_structure<M: Monoid, F: Shared<M>>(
     })
 }
 
-/// Invariants: for a structure that keeps its ranges apart, `begins` has the number of the
-/// first slice of each among all slices ever, and `order` the ranges by that. Other
+/// Invariants: for a structure that keeps its ranges apart, `begins` has, per range, the number of
+/// its first slice among all slices so far, and `order` the ranges sorted by that. Other
 /// structures need neither.
-/// Slices before the first begin have left the structure, and may be held by the caller.
+/// Slices before the first range have left the structure; the caller may still hold them.
 #[derive(Clone)]
 struct Structure<F> {
     fifo: F,
     begins: Vec<usize>,
     order: Vec<usize>,
-    /// The numbers of the oldest slice that is held, and of the next, since ever.
+    /// The numbers of the earliest slice that is held and of the next one, among all so far.
     head: usize,
     tail: usize,
     counts: Vec<usize>,
 }
 
 impl<F> Structure<F> {
-    /// Updates the begins of ranges; the structure gets them as `counts`.
+    /// Updates the first slices of ranges; the structure receives them as `counts`.
     fn begin<M: Monoid>(&mut self, wanted: &[Wanted])
     where
         F: Shared<M>,
@@ -172,12 +172,12 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
             return damaged(format!("{} slices of {}", self.fifo.len(), self.tail));
         };
         sort_ranges(&mut self.order, &self.begins);
-        // Evictions since the last answer changed the begins of ranges, and no count.
+        // Evictions since the last answer changed first slices, but no count.
         let begins = self.order.iter().map(|range| self.begins[*range]);
         let counts: Vec<usize> = begins.map(|begin| self.tail - begin.max(oldest)).collect();
         if F::RANKED && !self.fifo.holds(&counts) {
             return damaged(format!(
-                "a structure that answers for others than {counts:?}"
+                "the structure answers for other ranges than {counts:?}"
             ));
         }
         Ok(())
@@ -200,7 +200,7 @@ pub fn fiba<M: Monoid>(monoid: &M) -> Box<dyn FinalAggregator<M>> {
 #[derive(Clone)]
 struct FibaOfSlices<M: Monoid, const L: usize, const F: usize> {
     fiba: Fiba<M, L, F>,
-    /// The numbers of the oldest slice, and of the next.
+    /// The numbers of the earliest slice and of the next one.
     head: i64,
     tail: i64,
 }

@@ -1,21 +1,21 @@
-//! Queries with range and slide over one stream, by one shared plan.
+//! Queries with range and slide over one stream, answered by one shared plan.
 //!
 //! Entries are folded into slices between the edges of the plan, once for all queries
 //! (SlickDeque 2018, §2.3, §3.2 lines 4, 17, 18 and 26); a final aggregator makes answers
 //! of slices when they fall due. [`plan`] says where the edges are, [`schedule`] when
 //! answers fall due.
 //!
-//! An answer is final: it is given when no entry can come any more that takes part. Where
-//! entries may be late, they *wait*, in order of time, until none can come before them;
-//! then they are passed on as if they had come in order. So a slice is folded in order
-//! whatever the aggregation, and every final aggregator serves streams out of order, too.
+//! An answer is final: it falls due when no more entries of its window can arrive. If entries
+//! may be late, they *wait*, in order of time, until no entry can arrive before them; then they
+//! are passed on in order. So a slice is folded in order for any aggregation, and every final
+//! aggregator works for streams out of order, too.
 //!
-//! Entries are kept beside their slices, as in [`SharedWindow`](super::shared): a query as
-//! of now, and one that is added later, may begin within a slice.
+//! Entries are kept beside their slices, as in [`SharedWindow`](super::shared), because the
+//! window of `query`, or of a query that is added later, may begin within a slice.
 //!
 //! Invariants of [`QueryWindow`] (checked by `check`):
-//! 1. Entries that wait are younger than all that were passed on.
-//! 2. While `loading`, entries are in no slice; nothing falls due.
+//! 1. Waiting entries are later than all that were passed on.
+//! 2. While `loading`, no entry is in a slice and no answer falls due.
 
 mod admission;
 mod answers;
@@ -41,7 +41,7 @@ use schedule::Schedule;
 use slices::Slices;
 use waiting::{Waiting, waiting};
 
-/// An answer that fell due: of which query, for the window that ends when.
+/// An answer that fell due, with its query and the end of its window.
 #[derive(Clone, Debug)]
 pub struct Due<A> {
     pub query: usize,
@@ -51,14 +51,14 @@ pub struct Due<A> {
 
 pub struct QueryWindow<M: Monoid> {
     window: InOrder<M, Slices<M>>,
-    /// Those that are not passed on yet; in use where entries may be late.
+    /// Entries that are not passed on yet; used if entries may be late.
     waiting: Box<dyn Waiting<M>>,
-    /// Of those that were passed on, folds of some that are in no slice any more.
+    /// Folds of entries that were passed on and are in no slice any more.
     rest: Rest<M>,
     schedule: Schedule,
     loading: bool,
     due: Vec<Due<M::Partial>>,
-    /// The queries that fall due, for the call at hand.
+    /// The queries that fall due; scratch memory of a call.
     numbers: Vec<usize>,
 }
 
@@ -77,8 +77,7 @@ impl<M: Monoid> Clone for QueryWindow<M> {
 }
 
 impl<M: Monoid> QueryWindow<M> {
-    /// An empty window that answers so many queries, once it is told which they are
-    /// ([`Planning::start`]).
+    /// An empty window for a number of queries, which [`Planning::start`] sets.
     pub fn new(monoid: M, aggregator: Box<dyn FinalAggregator<M>>, queries: usize) -> Self {
         let unknown = Query {
             unit: Unit::Entries,
@@ -101,7 +100,7 @@ impl<M: Monoid> QueryWindow<M> {
         self.schedule.terms.late.is_some()
     }
 
-    /// How many entries that were passed on are younger than a time.
+    /// The number of entries that were passed on and are later than a time.
     fn count_behind(&self, time: Option<i64>) -> usize {
         let times = self.window.times();
         let Some(time) = time else {
@@ -113,7 +112,7 @@ impl<M: Monoid> QueryWindow<M> {
 
     // -- passing entries on --------------------------------------------------------------
 
-    /// Passes an entry on, which is not older than those before.
+    /// Passes on an entry, which is not before the last one.
     #[inline]
     fn pass_on(&mut self, time: i64, entry: Entry<M>) {
         if self.schedule.wakes(time) {
@@ -126,7 +125,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// The same for a sorted batch: what is between two edges or ends at once.
+    /// As `pass_on`, for a sorted batch: all entries between two edges or ends at once.
     fn pass_on_batch(&mut self, batch: Batch<M>) {
         let times = batch.times.clone();
         let mut entries = batch.into_entries();
@@ -137,7 +136,7 @@ impl<M: Monoid> QueryWindow<M> {
                 self.close(time - 1);
             }
             let run = match self.schedule.last {
-                // The first entry of all says where edges and ends are.
+                // The positions of edges and ends are known with the first entry.
                 None => 1,
                 Some(_) => {
                     let calm = usize::try_from(self.schedule.calm_entries());
@@ -161,8 +160,8 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// Passes on those for which no earlier entry is awaited, if anything falls due or
-    /// `all` of them are to be.
+    /// Passes on the waiting entries before which none can arrive, if an answer falls due or
+    /// `all` is set.
     fn pass_on_closed(&mut self, all: bool) {
         let Some(closed) = self.schedule.closed() else {
             return;
@@ -181,7 +180,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// Ends slices and answers queries up to a time, which no entry is before any more.
+    /// Closes slices and answers queries up to a time before which no more entries arrive.
     fn close(&mut self, limit: i64) {
         if self.schedule.last.is_none() {
             return;
@@ -211,7 +210,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// Ends the slice and answers queries that fall due by the number of entries.
+    /// Closes the slice and answers the queries that fall due by the number of entries.
     fn close_entries(&mut self, time: i64) {
         let mut numbers = std::mem::take(&mut self.numbers);
         let flags = self.schedule.flags_of_last(&mut numbers);
@@ -235,7 +234,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// Evicts what no query reaches any more.
+    /// Evicts the entries that are in no window any more.
     #[inline]
     fn shed(&mut self) {
         let len = self.window.times().len();
@@ -267,7 +266,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// Cuts the entries that were passed on into slices anew, for other queries.
+    /// Cuts the entries that were passed on into new slices, for other queries.
     fn slice_anew(&mut self) {
         let ranges = self.schedule.range_count();
         self.window.structure_mut().restart(ranges);
@@ -298,7 +297,7 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
-    /// How many of the youngest entries are one session.
+    /// The number of latest entries that are one session.
     fn session_held(&self, gap: i64) -> i64 {
         let times = self.window.times();
         let (head, tail) = (times.head(), times.tail());
@@ -307,7 +306,7 @@ impl<M: Monoid> QueryWindow<M> {
         (tail - begin) as i64
     }
 
-    /// When the last session begins, if with an entry that waits.
+    /// The start of the last session, if it begins with a waiting entry.
     fn session_that_waits(&mut self, number: usize, gap: i64) -> Option<i64> {
         let open = self.count_of(number) > 0;
         let mut before = self.schedule.last.filter(|_| open);
@@ -428,7 +427,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
             wanted.push((self.schedule.range_of(number), count, number));
             bounds.push(bound);
         }
-        // Windows to come may begin before those that end now, if entries may be late.
+        // If entries may be late, later windows may begin before those that end now.
         let answers = if self.may_be_late() && self.window.structure().is_ranked() {
             self.folds_of_entries(&wanted)
         } else {
@@ -513,7 +512,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
             .oldest()
             .is_some_and(|oldest| Some(oldest) <= self.schedule.last)
         {
-            return Err("an entry waits that others were passed on behind".to_owned());
+            return Err("an entry waits, and a later one was passed on".to_owned());
         }
         let held = i64::try_from(self.window.times().len()).unwrap_or(i64::MAX);
         let len = self.window.times().len();

@@ -8,11 +8,11 @@
 //! |-----------|-----------------------------------------------------------------------|
 //! | Panes     | the multiples of gcd(range, slide)                                    |
 //! | Pairs     | where windows begin, and where they end                               |
-//! | Cutty     | where windows begin: an answer takes the open slice as it is          |
+//! | Cutty     | where windows begin: an answer includes the open slice                |
 //!
 //! The plan has the edges of all queries (§2.3), which repeat with the *composite slide*,
-//! the least common multiple of the slides. A cycle of few edges is listed; of a longer
-//! one, or where the multiple is beyond int64, the next edge is computed when it is needed.
+//! the least common multiple of the slides. A cycle of few edges is listed. For a longer
+//! cycle, or a multiple beyond int64, the next edge is computed when it is needed.
 //!
 //! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
 //! at b separates positions up to b from those after it.
@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// The unit of ranges and slides, or the end of the windows of a data-driven query, whose flags
-/// are numbered.
+/// The unit of the range and slide of a query, or the kind of a data-driven query. Flags are
+/// numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     Time,
@@ -35,12 +35,12 @@ pub enum Unit {
     Until(u32),
     /// From the last entry with the flag on, every slide of time; the range is the slide.
     LandmarkTime(u32),
-    /// The same every slide of entries.
+    /// As `LandmarkTime`, with a slide of entries.
     LandmarkEntries(u32),
 }
 
 impl Unit {
-    /// The axis of its slides: time, or if false entries. None if it has none.
+    /// Whether it slides by time (true) or entries (false). None if it has no slide.
     pub fn slides_by_time(self) -> Option<bool> {
         match self {
             Self::Time | Self::LandmarkTime(_) => Some(true),
@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// A query: for every multiple e of `slide`, what is in (e − range, e]. Both are positive.
+/// A query: for every multiple e of `slide`, the window (e − range, e]. Both are positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Query {
     pub unit: Unit,
@@ -68,7 +68,7 @@ pub struct Query {
     pub slide: i64,
 }
 
-/// A technique to cut slices; of techniques with the same edges, the first is preferred.
+/// A technique to cut slices; if several have the same edges, the first is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
     Panes,
@@ -108,7 +108,7 @@ pub struct Multiples {
 }
 
 impl Multiples {
-    /// The positions at `from`, and every `step` from there, both ways.
+    /// The positions `from` + i · `step` for all integers i.
     pub fn new(step: i64, from: i128) -> Self {
         assert!(step > 0, "a step of {step}");
         Self {
@@ -124,7 +124,7 @@ impl Multiples {
     }
 }
 
-/// The next edge of each query, the first on top.
+/// The next edge of each query, the earliest on top.
 type Nexts = BinaryHeap<Reverse<(i64, usize)>>;
 
 /// The state of a walk over edges that are not listed.
@@ -138,7 +138,7 @@ const LISTED_EDGES: i64 = 1 << 12;
 #[derive(Clone, Debug, Default)]
 pub struct Edges {
     each: Vec<Multiples>,
-    /// The edges of one composite slide, if they are few, and its length.
+    /// The edges of one composite slide, if they are few, and the length of this slide.
     cycle: Option<(i64, Vec<i64>)>,
 }
 
@@ -151,7 +151,7 @@ impl Edges {
         Self { each, cycle }
     }
 
-    /// The first edge at or behind a position; `None` if there is none in int64.
+    /// The first edge at or after a position; `None` if there is none in int64.
     pub fn next(&self, from: i64) -> Option<i64> {
         let Some((length, edges)) = &self.cycle else {
             return self.each.iter().filter_map(|one| one.next(from)).min();
@@ -165,7 +165,7 @@ impl Edges {
         i64::try_from(i128::from(from) + i128::from(edge - within) + i128::from(turn)).ok()
     }
 
-    /// A walk over the edges at or behind a position.
+    /// A walk over the edges at or after a position.
     pub fn walk(&self, from: i64) -> Walk {
         let mut next = Nexts::new();
         if self.cycle.is_none() {
@@ -175,8 +175,8 @@ impl Edges {
         Walk(next)
     }
 
-    /// The first edge at or behind a position, which is not before that of the last step;
-    /// the last position if there is none. O(log q) per edge of q queries, or of a list.
+    /// The first edge at or after a position, which is not before that of the last step; if there
+    /// is none, the last position of int64. O(log q) per edge, for q queries or listed edges.
     pub fn step(&self, walk: &mut Walk, from: i64) -> i64 {
         if self.cycle.is_some() {
             return self.next(from).unwrap_or(i64::MAX);
@@ -229,7 +229,7 @@ pub struct Axis {
     pub edges: Edges,
     /// The longest range; 0 without queries.
     pub longest: i64,
-    /// Within so much of the axis, few windows end.
+    /// In a stretch of the axis of this length, few windows end.
     pub calm: i64,
 }
 
@@ -249,7 +249,7 @@ impl Axis {
         let all = Technique::ALL.map(by);
         let composite = lcm(queries.iter().map(|query| query.slide));
         let counts = all.each_ref().map(|edges| edges.count(composite?));
-        // Cutty's edges are among those of the others: where it is not listed, none is.
+        // Cutty's edges are a subset of the others': if they are not listed, none are.
         let fewest = counts[2];
         let at = counts.iter().position(|count| *count == fewest);
         let at = at.filter(|_| fewest.is_some()).unwrap_or(2);
@@ -371,7 +371,7 @@ mod tests {
         let axis = Axis::new(&[timed(5, 3)], 0);
         assert_eq!(axis.counts, [Some(3), Some(2), Some(1)]);
         assert_eq!(axis.technique, Technique::Cutty);
-        // The windows of one begin where those of the other end.
+        // The windows of one query begin where those of the other end.
         let axis = Axis::new(&[timed(5, 4), timed(7, 4)], 1);
         assert_eq!(axis.counts, [Some(4), Some(3), Some(2)]);
         let axis = Axis::new(&[timed(5, 3), timed(6, 2)], 0);

@@ -9,9 +9,9 @@ use crate::window::{Batch, Refused, Window};
 /// The queries of a window, for any aggregation.
 pub trait Planning {
     fn schedule(&self) -> &Schedule;
-    /// Starts that schedule. The present entries were inserted without one.
+    /// Starts a schedule. The present entries were inserted without one.
     fn start(&mut self, schedule: Schedule);
-    /// Whether it has been started.
+    /// Whether the schedule has been started.
     fn is_started(&self) -> bool;
     /// Sets the number of queries to that of a schedule, before it is started.
     fn expect(&mut self, schedule: Schedule);
@@ -19,17 +19,17 @@ pub trait Planning {
     fn add(&mut self, query: Query) -> usize;
     /// Drops a query; false if no query has that number.
     fn drop_query(&mut self, number: usize) -> bool;
-    /// Whether so few ends fall due up to a time that all can be answered.
+    /// Checks that the answers up to a time are not too many.
     ///
     /// # Errors
     /// [`Refused::Many`].
     fn admits_advance(&self, time: i64) -> Result<(), Refused>;
-    /// Declares that no more entries up to a time will arrive: ends up to it fall due.
+    /// Declares that no more entries arrive at or before a time: ends up to it fall due.
     fn advance(&mut self, time: i64);
     /// The number of slices, the open one included.
     fn slice_count(&self) -> usize;
-    /// Sets the flags of the next entries: their places in order of time, rising, each with
-    /// the set of its flags.
+    /// Announces flags of the next entries: ascending positions in order of time, each with its
+    /// set of flags.
     fn announce(&mut self, flagged: &[(usize, u64)]);
 }
 

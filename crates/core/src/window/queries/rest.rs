@@ -4,9 +4,9 @@
 //!   entries   b c | d e | f g h i | j k        a is evicted
 //!             rest    slices          open
 //! ```
-//! All windows that begin before the first slice begin with the rest, and one eviction may
-//! leave a large rest. So its suffix folds are kept: a window takes one combine for a rest of
-//! any length. They are made when a window first needs them; evictions drop them from the
+//! A window that begins before the first slice begins in the rest, and one eviction may leave a
+//! large rest. So the suffix folds of the rest are kept: a window takes one combine for a rest of
+//! any length. They are computed when a window first needs them; evictions drop them from the
 //! front.
 
 use super::super::fifo::join;

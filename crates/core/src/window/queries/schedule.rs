@@ -1,13 +1,12 @@
-//! When answers fall due: the queries of a window, and how far its stream has come.
+//! When answers fall due: the queries of a window, and the position of its stream.
 //!
-//! No entries and no partials are in here, so that all windows have one copy of it.
+//! It has neither entries nor partials, so the code is compiled once for all windows.
 //!
 //! Invariants, once entries have been passed on (`last`):
 //! 1. Every end up to `passed`, and every end before `last`, has been answered or left
-//!    out; `due` has the first end behind those for every query of time, and the next
+//!    out. `due` has the first end after those for every query of time, and the next
 //!    number of entries for every query of entries.
-//! 2. The next edge of each axis is the first one that what has been passed on has not
-//!    gone beyond.
+//! 2. The next edge of each axis is the first one that no entry has passed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,10 +15,10 @@ use super::data_driven::{DataDriven, MAX_FLAGS};
 use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// Ends that are to come, each with its query, the earliest first.
+/// The next ends, each with its query, the earliest first.
 type Due = BinaryHeap<Reverse<(i64, usize)>>;
 
-/// What a window is asked for, fixed when it is made.
+/// The options of a window, which do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// An end of every query of time.
@@ -33,35 +32,34 @@ pub struct Terms {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub terms: Terms,
-    /// By number; `None` where one was dropped.
+    /// By number; `None` for a dropped query.
     queries: Vec<Option<Query>>,
-    /// What the queries of time share, and those of entries.
+    /// The shared plans of the queries of time and of entries.
     pub time: Axis,
     pub entries: Axis,
-    /// How many different ranges there are, and which of them each query has.
+    /// The number of different ranges, and the range of each query.
     range_count: usize,
     range_of: Vec<usize>,
-    /// The time of the youngest entry that has arrived.
+    /// The time of the latest entry that has arrived.
     pub youngest: Option<i64>,
-    /// Up to here no more entries are awaited, as the caller said.
+    /// The time of `advance`: no more entries arrive at or before it.
     pub advanced: Option<i64>,
-    /// The time of the earliest entry that has arrived, evicted or not, while none has been
-    /// passed on and others may come before it.
+    /// The time of the earliest entry so far, evicted or not, until entries are passed on.
     first: Option<i64>,
-    /// The time of the last entry that was passed on (at the beginning that of the first,
-    /// if it was evicted before), how many there were, and up to when ends have been
-    /// answered.
+    /// The time of the last entry that was passed on (at the beginning that of the first entry, if
+    /// it was evicted before), the number of these entries, and the time up to which ends have
+    /// been answered.
     pub last: Option<i64>,
     pub count: i64,
     passed: Option<i64>,
     due: Due,
     due_entries: Due,
-    /// The next edge of each axis; the last position where there is none.
+    /// The next edge of each axis; the last position of int64 if there is none.
     edge: i64,
     edge_entries: i64,
     walk: Walk,
     walk_entries: Walk,
-    /// Where the windows of data-driven queries begin.
+    /// The starts of the windows of data-driven queries.
     pub data_driven: DataDriven,
 }
 
@@ -92,7 +90,7 @@ impl Schedule {
         new
     }
 
-    /// Forgets the stream; the queries stay.
+    /// Resets the position of the stream; the queries stay.
     pub fn restart(&mut self) {
         *self = Self::new(self.terms, std::mem::take(&mut self.queries));
     }
@@ -115,7 +113,7 @@ impl Schedule {
         found.is_some()
     }
 
-    /// The queries that there are, by number.
+    /// The queries that were not dropped, with their numbers.
     pub fn live(&self) -> impl Iterator<Item = (usize, Query)> {
         let numbered = self.queries.iter().enumerate();
         numbered.filter_map(|(number, query)| query.map(|query| (number, query)))
@@ -139,7 +137,7 @@ impl Schedule {
         let reach = self.live().map(|(_, query)| query).filter(of_time);
         let reach = reach.map(|query| query.range).max().unwrap_or(0);
         let timed: Vec<Query> = of(true).collect();
-        // Where windows of time begin among the entries is not planned.
+        // A range of time with a slide of entries has no planned edges.
         let planned = |query: Query| match query.unit {
             Unit::TimeByEntries => Query {
                 range: query.slide,
@@ -159,17 +157,17 @@ impl Schedule {
         self.time.longest = self.time.longest.max(reach);
         self.entries = Axis::new(&counted, 0);
         self.data_driven.plan(&self.queries);
-        self.line_up();
+        self.find_next();
     }
 
-    /// The position that the next edge and the next ends are at or behind.
+    /// The next edge and the next ends are at or after this position.
     fn reached(&self) -> Option<i64> {
         let behind = self.passed.map(|passed| passed.saturating_add(1));
         self.last.max(behind)
     }
 
     /// Finds the next edges, and the next end of each query.
-    fn line_up(&mut self) {
+    fn find_next(&mut self) {
         let next = self.count + 1;
         self.walk_entries = self.entries.edges.walk(next);
         self.edge_entries = self.entries.edges.step(&mut self.walk_entries, next);
@@ -183,7 +181,7 @@ impl Schedule {
         }
     }
 
-    /// The first end at or behind a position of each query that slides by time, or by
+    /// The first end at or after a position of each query that slides by time, or by
     /// entries.
     fn next_ends(&self, by_time: bool, from: i64) -> Due {
         let of = self
@@ -201,7 +199,7 @@ impl Schedule {
         Multiples::new(query.slide, from.into())
     }
 
-    /// Up to here (inclusive) no entry comes any more; `None` if anything may.
+    /// The time at or before which no more entries arrive; `None` if any may.
     pub fn closed(&self) -> Option<i64> {
         let late = self.terms.late.unwrap_or(0);
         let behind = self.youngest.and_then(|time| time.checked_sub(late));
@@ -209,13 +207,13 @@ impl Schedule {
         behind.max(self.advanced)
     }
 
-    /// The instant that `query` asks for; `None` before the first entry.
+    /// The end of the windows of `query`; `None` before the first entry.
     pub fn now(&self) -> Option<i64> {
         self.youngest
             .map(|time| self.advanced.map_or(time, |to| to.max(time)))
     }
 
-    /// Entries up to here are in no window to come, nor in one that ends now.
+    /// Entries at or before this time are in no later window, nor in one that ends now.
     pub fn outlived(&self) -> Option<i64> {
         let now = self.now()?;
         let open = self
@@ -224,7 +222,7 @@ impl Schedule {
         now.min(open).checked_sub(self.time.longest)
     }
 
-    /// Notes an entry that others may still come before.
+    /// Records an entry before which others may still arrive.
     #[inline]
     pub fn note_first(&mut self, time: i64) {
         if self.last.is_none() {
@@ -232,24 +230,24 @@ impl Schedule {
         }
     }
 
-    /// The earliest entry so far, while none has been passed on.
+    /// The earliest entry so far, until entries are passed on.
     pub fn first(&self) -> Option<i64> {
         self.first.filter(|_| self.last.is_none())
     }
 
-    /// Begins with the first entry, if none comes before it any more: also if it was
-    /// evicted, as windows without entries begin with it.
+    /// Begins with the first entry, if no more arrive before it. It may have been evicted:
+    /// windows without entries begin with it, too.
     pub fn begin(&mut self, closed: i64) -> bool {
         let first = self.first().filter(|first| *first <= closed);
         if let Some(first) = first {
             self.last = Some(first);
             self.data_driven.find_calm(first);
-            self.line_up();
+            self.find_next();
         }
         first.is_some()
     }
 
-    // -- what has been passed on ---------------------------------------------------------
+    // -- entries that were passed on -----------------------------------------------------
 
     /// Whether an edge or an end lies before an entry of this time.
     #[inline]
@@ -257,13 +255,13 @@ impl Schedule {
         time > self.calm_until()
     }
 
-    /// The last time up to which entries go into the open slice, without answers.
+    /// The last time up to which entries join the open slice and no answer falls due.
     pub fn calm_until(&self) -> i64 {
         let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
         self.edge.min(end).min(self.data_driven.calm_until)
     }
 
-    /// How many entries there are up to the next that is an edge, an end or flagged.
+    /// The number of entries up to the next one, included, that is an edge, an end or flagged.
     pub fn calm_entries(&self) -> i64 {
         let end = self.due_entries.peek();
         let end = end.map_or(i64::MAX, |Reverse((end, _))| *end);
@@ -271,7 +269,7 @@ impl Schedule {
         self.edge_entries.min(end).min(flagged) - self.count
     }
 
-    /// Passes entries on, the last of which has this time.
+    /// Records entries that were passed on; the last has this time.
     #[inline]
     pub fn pass_entries(&mut self, time: i64, count: i64) {
         let first = self.last.is_none();
@@ -281,15 +279,15 @@ impl Schedule {
             self.data_driven.pass(time, self.count - count + 1);
         }
         if first {
-            self.line_up_first(time, count);
+            self.find_first(time, count);
         }
     }
 
-    /// The first entry decides where time begins.
+    /// Sets the start of time, by the first entry.
     #[cold]
-    fn line_up_first(&mut self, time: i64, count: i64) {
+    fn find_first(&mut self, time: i64, count: i64) {
         self.count -= count;
-        self.line_up();
+        self.find_next();
         self.count += count;
         debug_assert!(self.last == Some(time));
     }
@@ -321,7 +319,7 @@ impl Schedule {
         }
     }
 
-    /// The flags of the last entry, and the queries whose windows it closes.
+    /// The flags of the last entry; `closed` receives the queries whose windows it closes.
     pub fn flags_of_last(&mut self, closed: &mut Vec<usize>) -> u64 {
         let flags = self.data_driven.flags_of(self.count);
         closed.clear();
@@ -334,7 +332,7 @@ impl Schedule {
         flags
     }
 
-    /// Begins the session of a query that was added, with so many entries that are there.
+    /// Begins the session of an added query with the last `held` entries.
     pub fn begin_session(&mut self, number: usize, held: i64) {
         let Some(last) = self.last else {
             return;
@@ -349,7 +347,7 @@ impl Schedule {
         }
     }
 
-    /// Whether an edge lies at a time up to `limit`: then the slice ends there.
+    /// Whether there is an edge at or before `limit`, where the slice ends.
     pub fn cuts(&mut self, limit: i64) -> bool {
         if self.edge > limit {
             return false;
@@ -359,7 +357,7 @@ impl Schedule {
         true
     }
 
-    /// The next end up to `limit` and the queries that have it.
+    /// The next end at or before `limit`, and the queries that have it.
     pub fn next_due(&mut self, limit: i64, due: &mut Vec<usize>) -> Option<i64> {
         due.clear();
         let Reverse((end, _)) = *self.due.peek()?;
@@ -378,7 +376,7 @@ impl Schedule {
         Some(end)
     }
 
-    /// The end of a query behind another, without those whose windows have no entries.
+    /// The end of a query after another one; skips those whose windows have no entries.
     fn end_behind(&self, number: usize, end: i64, limit: i64) -> Option<i64> {
         let query = self.queries[number].expect("only live queries fall due");
         let next = end.checked_add(query.slide)?;
@@ -390,12 +388,12 @@ impl Schedule {
         Some(next)
     }
 
-    /// Up to where ends have been answered.
+    /// The time up to which ends have been answered.
     pub fn passed(&self) -> Option<i64> {
         self.passed
     }
 
-    /// Every end up to here has been answered.
+    /// Records that every end up to a time has been answered.
     pub fn pass(&mut self, limit: i64) {
         self.passed = self.passed.max(Some(limit));
     }
@@ -410,7 +408,7 @@ impl Schedule {
 
     pub fn check(&self) -> std::result::Result<(), String> {
         let mut again = self.clone();
-        again.line_up();
+        again.find_next();
         let sorted = |due: &Due| due.clone().into_sorted_vec();
         let same = sorted(&again.due) == sorted(&self.due)
             && sorted(&again.due_entries) == sorted(&self.due_entries)
@@ -466,7 +464,7 @@ impl Schedule {
         let empty = match u8::read(input)? {
             0 => false,
             1 => true,
-            other => return damaged(format!("{other} is not whether empty windows count")),
+            other => return damaged(format!("{other} is not a flag for empty windows")),
         };
         let count = input.length::<u8>()?;
         let mut queries = Vec::with_capacity(count);
@@ -511,7 +509,7 @@ impl Schedule {
         }
         let (last, count) = (new.last, new.count);
         new.data_driven.read(input, last, count)?;
-        new.line_up();
+        new.find_next();
         Ok(new)
     }
 }

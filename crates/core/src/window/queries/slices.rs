@@ -5,12 +5,12 @@
 //!             rest    slices          open
 //! ```
 //! Invariants (checked by `check`):
-//! 1. `begins` rise: where each closed slice begins, from `head` on; the last one ends at
-//!    `open_begin`, where the open slice begins.
+//! 1. `begins`, the starts of closed slices, are ascending from `head` on. The last slice ends
+//!    at `open_begin`, where the open slice begins.
 //! 2. The final aggregator holds the fold of each closed slice, `open` that of the open
 //!    one, if it has entries.
-//! 3. The entries before the first slice are the rest of one that was partly evicted: they
-//!    are in no slice.
+//! 3. The entries before the first slice are the rest of a partly evicted slice, and are in no
+//!    slice.
 
 use super::super::entries::partition;
 use super::super::fifo::{Fifo, fold, read_place, write_place};
@@ -19,8 +19,8 @@ use super::final_aggregator::{FinalAggregator, Wanted};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// A division of the youngest entries: some in no whole slice, then closed slices, then, unless
-/// all of them are within it, the open one.
+/// The parts of the latest entries: a rest in no whole slice, closed slices and, unless all
+/// entries are within it, the open slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     pub rest: usize,
@@ -30,7 +30,7 @@ pub struct Parts {
 
 pub struct Slices<M: Monoid> {
     monoid: M,
-    /// Entries that have left, and those that have come, since ever.
+    /// The number of entries that were evicted, and of those that were inserted, so far.
     head: usize,
     tail: usize,
     begins: Queue<usize>,
@@ -52,7 +52,7 @@ impl<M: Monoid> Slices<M> {
         }
     }
 
-    /// Ends the open slice, if it has entries.
+    /// Closes the open slice, if it has entries.
     pub fn cut(&mut self) {
         if let Some(slice) = self.open.take() {
             self.aggregator.insert(slice);
@@ -61,8 +61,7 @@ impl<M: Monoid> Slices<M> {
         self.open_begin = self.tail;
     }
 
-    /// Drops the slices, so that the same entries can be cut anew: [`Slices::refold`] takes
-    /// each of them again.
+    /// Drops the slices. [`Slices::refold`] then adds each of the entries to new slices.
     pub fn restart(&mut self, ranges: usize) {
         self.aggregator = self.aggregator.fresh(ranges);
         self.begins.clear();
@@ -70,7 +69,7 @@ impl<M: Monoid> Slices<M> {
         self.open = None;
     }
 
-    /// Folds an entry behind the open slice.
+    /// Combines an entry to the end of the open slice.
     #[inline]
     pub fn refold(&mut self, value: M::Partial) {
         self.open = Some(match self.open.take() {
@@ -92,7 +91,7 @@ impl<M: Monoid> Slices<M> {
         self.aggregator.is_ranked()
     }
 
-    /// The division of the `count` youngest entries.
+    /// The parts of the `count` latest entries.
     pub fn parts(&self, count: usize) -> Parts {
         let from = self.tail - count;
         if from > self.open_begin {
@@ -116,7 +115,7 @@ impl<M: Monoid> Slices<M> {
         }
     }
 
-    /// The folds of some of the youngest slices each, as the final aggregator gives them.
+    /// As [`FinalAggregator::answers`].
     pub fn answers(&mut self, wanted: &[Wanted], each: &mut dyn FnMut(usize, M::Partial)) {
         self.aggregator.answers(wanted, each);
     }
@@ -172,7 +171,7 @@ impl<M: Monoid> Fifo<M> for Slices<M> {
     }
 
     fn query(&mut self) -> M::Partial {
-        unreachable!("a window with queries folds what is in no slice itself")
+        unreachable!("a window with queries folds entries outside slices itself")
     }
 
     fn fresh(&self) -> Self {

@@ -13,9 +13,9 @@ pub trait Waiting<M: Monoid>: Send {
     fn insert_batch(&mut self, batch: Batch<M>);
     fn evict(&mut self) -> Option<i64>;
     fn evict_until(&mut self, time: i64) -> usize;
-    /// Takes out the entries up to a time.
+    /// Removes and returns the entries at or before a time.
     fn take_until(&mut self, time: i64) -> Batch<M>;
-    /// The fold of the entries of these times.
+    /// The fold of the entries in a range of times.
     fn fold(&mut self, lo: i64, hi: i64) -> M::Partial;
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial));
     fn check(&self) -> std::result::Result<(), String>;
