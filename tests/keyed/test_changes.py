@@ -1,4 +1,4 @@
-"""`emit="change"`: a table of the last results is never behind the watermark."""
+"""`emit="change"`: the last result of each key is as of the watermark or later."""
 
 import random
 
@@ -23,7 +23,7 @@ KINDS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_of_last_results_is_current(page: int, kind: str, seed: int) -> None:
-    """At the watermark, or at the latest row of a key if that is later."""
+    """Results are as of the watermark, or the key's latest row if that is later."""
     stream = Stream(seed * 1000 + page)
     spec = {"on": "t", "by": "key", **KINDS[kind]}
     windows = sw.KeyedWindows(**spec, emit="change", late=stream.random.choice([0, 40]))
@@ -50,7 +50,7 @@ def test_a_table_of_last_results_is_current(page: int, kind: str, seed: int) -> 
 
 
 def test_a_key_is_emitted_when_a_row_leaves_a_window() -> None:
-    """Once for all that the watermark passes, at the watermark."""
+    """A watermark emits a key once, however many of its rows leave."""
     windows = sw.KeyedWindows(
         on="t", by="k", windows=10, aggs={"n": sw.count()}, emit="change"
     )
@@ -70,8 +70,8 @@ def test_a_key_is_emitted_when_a_row_leaves_a_window() -> None:
     assert len(windows.collect()) == 0, "nothing is left to change"
 
 
-def test_results_do_not_depend_on_who_else_is_there() -> None:
-    """Keys that nothing happens to are not emitted."""
+def test_results_do_not_depend_on_other_keys() -> None:
+    """Keys without changes are not emitted."""
     windows = sw.KeyedWindows(
         on="t", by="k", windows=1000, aggs={"n": sw.count()}, emit="change"
     )
@@ -99,7 +99,7 @@ CORRECTED: dict[str, dict[str, object]] = {
 def test_late_rows_correct_what_is_current(
     page: int, kind: str, deletes: str | None, seed: int
 ) -> None:
-    """The last result of each key is that of all accepted rows, after every batch."""
+    """After every batch, the last result of each key is that of all accepted rows."""
     script = Corrected(seed * 1000 + page, CORRECTED[kind], deletes)
     steps = 0
     while steps < 12 or not script.late:
@@ -133,7 +133,7 @@ class Corrected:
         self.late = 0
 
     def step(self) -> None:
-        """A batch, the watermark, idle keys, or a restart."""
+        """Ingests a batch, advances, evicts idle keys, or restarts."""
         draw, windows = self.stream.random, self.windows
         watermark = windows.watermark
         if draw.random() < 0.8:
@@ -159,7 +159,7 @@ class Corrected:
             self.windows = sw.KeyedWindows.from_bytes(saved, **self.spec)
 
     def _accept(self, batch: list[dict[str, object]], watermark: int | None) -> None:
-        """Late rows up to the longest window count, deletions in time alone."""
+        """Late rows up to the longest window are accepted, deletions only in time."""
         bound = -float("inf") if watermark is None else watermark
         gone = [row for row in batch if self.deletes and row[self.deletes]]
         for row in batch:
@@ -177,7 +177,7 @@ class Corrected:
                     self.rows.remove(same[0])
 
     def compare(self) -> None:
-        """The sink with queries, and with the table of all rows."""
+        """Compares the sink with queries, and with the table of all rows."""
         watermark = self.windows.watermark
         keys = {row["key"] for row in self.rows}
         assert keys <= self.sink.keys()
@@ -206,7 +206,7 @@ class Corrected:
 
 
 def test_a_late_row_corrects_the_result_at_the_watermark() -> None:
-    """One that no window there holds does not; an unknown key is not corrected."""
+    """A late row outside those windows does not; an unknown key is not corrected."""
     windows = sw.KeyedWindows(
         on="t",
         by="k",

@@ -1,4 +1,4 @@
-"""Followers: what `changes` gave, taken over by `apply`."""
+"""Followers apply the results of `changes`."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,22 +39,22 @@ _STREAM = ("emit", "late_rows", "then_by", "deletes", "late")
 
 
 def leader_of(kind: str, late: int) -> tuple[sw.KeyedWindows, dict[str, object]]:
-    """Windows of one kind, and what `from_bytes` needs to restore them."""
+    """Windows of one kind, and the arguments of `from_bytes` for them."""
     options = {"on": "t", "by": "key", **KINDS[kind]}
     again = {name: value for name, value in options.items() if name not in _STREAM}
     return sw.KeyedWindows(**options, late=late), again
 
 
 def answers_of(windows: sw.KeyedWindows) -> pa.Table:
-    """What windows answer for all of their keys, now."""
+    """The current answers for all keys."""
     keys = windows.keys()
     return windows.query_many(keys.sort_by([("key", "ascending")]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
-    """The same bytes after each change, and the same answers up to rounding."""
+def test_a_follower_equals_its_leader(page: int, kind: str, seed: int) -> None:
+    """After each change their bytes are equal, and their answers up to rounding."""
     stream = Stream(seed * 1000 + page)
     late = stream.random.choice([0, 30])
     leader, again = leader_of(kind, late)
@@ -77,7 +77,7 @@ def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
         assert len(follower) == len(leader)
         if kind not in _WITHOUT_LENGTH:
             # The state is equal bit for bit, as below. Floats are folded in the batches
-            # in which rows were taken over: equal up to rounding.
+            # in which rows were inserted: equal up to rounding.
             assert_same(answers_of(follower), answers_of(leader), ["key"])
         other = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
         assert other.to_bytes() == follower.to_bytes()
@@ -94,7 +94,7 @@ def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
 def test_shards_by_turns_keep_the_pages_of_their_state_alone(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers of Spark that get a bucket by turns: rows that left leave both."""
+    """Two workers of Spark get a bucket in turn: both drop the rows that left."""
     monkeypatch.setattr(row_log, "_MIN_ROWS", 8)
     stream, store = Stream(3), MemoryStore()
     windows, _ = leader_of(kind, 0)
@@ -130,14 +130,14 @@ def pair() -> tuple[sw.KeyedWindows, sw.KeyedWindows]:
 
 
 def grown(leader: sw.KeyedWindows, time: int) -> bytes:
-    """The changes that a row makes."""
+    """The changes of an ingest of one row."""
     leader.ingest(pa.table({"t": [time], "card": ["A"]}))
     leader.collect()
     return leader.changes()
 
 
 def test_changes_apply_once_and_in_order() -> None:
-    """Others are refused, and leave the follower as it is."""
+    """Other changes are refused, and leave the follower unchanged."""
     leader, follower = pair()
     first, second, third = (grown(leader, time) for time in (9, 10, 11))
     follower.apply(first)
@@ -159,8 +159,8 @@ def test_changes_apply_once_and_in_order() -> None:
         )
 
 
-def test_snapshots_are_reads() -> None:
-    """Of the leader and of its followers, wherever they come between changes."""
+def test_snapshots_do_not_change_the_next_changes() -> None:
+    """This holds for leader and followers, at any time between changes."""
     stream = Stream(11)
     leader, again = leader_of("deletes", 0)
     followers = []
@@ -189,8 +189,8 @@ def test_snapshots_are_reads() -> None:
         assert other.to_bytes() == leader.to_bytes()
 
 
-def test_windows_that_took_rows_do_not_follow_after_a_snapshot() -> None:
-    """Nor before it."""
+def test_windows_that_ingested_rows_do_not_follow_after_a_snapshot() -> None:
+    """They do not follow before it either."""
     leader, follower = pair()
     follower.ingest(pa.table({"t": [9], "card": ["B"]}))
     follower.collect()
@@ -200,7 +200,7 @@ def test_windows_that_took_rows_do_not_follow_after_a_snapshot() -> None:
 
 
 def test_windows_with_rows_of_their_own_do_not_follow() -> None:
-    """Their state is not that of the leader any more."""
+    """Their state differs from that of the leader."""
     leader, follower = pair()
     follower.ingest(pa.table({"t": [9], "card": ["B"]}))
     with pytest.raises(sw.SnapshotError, match="of their own"):
@@ -208,8 +208,8 @@ def test_windows_with_rows_of_their_own_do_not_follow() -> None:
     assert follower.query("B") == {"n_10": 1}
 
 
-def test_damaged_changes_leave_a_follower_as_it_is() -> None:
-    """Whatever byte is another."""
+def test_damaged_changes_leave_a_follower_unchanged() -> None:
+    """Any byte may be damaged."""
     leader, follower = pair()
     changes = grown(leader, 9)
     kept = follower.to_bytes()
@@ -226,8 +226,8 @@ def test_damaged_changes_leave_a_follower_as_it_is() -> None:
     assert follower.query("A") == {"n_10": 3}
 
 
-def test_changes_are_as_large_as_what_changed() -> None:
-    """One new row each of 2,000 keys, of a million bytes of rows."""
+def test_changes_are_as_large_as_the_new_rows() -> None:
+    """2,000 keys get one new row each; the state has a million bytes of rows."""
     keys = pa.array([f"card {at:06}" for at in range(2000)])
     leader = sw.KeyedWindows(
         on="t", by="card", windows=10**6, aggs={"s": sw.sum("x")}, emit="update"
@@ -255,7 +255,7 @@ def test_changes_are_as_large_as_what_changed() -> None:
 def test_readers_see_changes_in_one_step(
     then_by: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that go with those that come, of all pages."""
+    """Removed and new rows of all pages change together."""
     request = {**CARDS, "aggs": {"s": sw.sum("x"), "last": sw.last("x")}}
     leader = sw.KeyedWindows(
         **request, emit="update", deletes="gone", late=5, then_by=then_by
@@ -288,8 +288,8 @@ def test_readers_see_changes_in_one_step(
     assert all(each == after for each in seen)
 
 
-def test_a_follower_that_was_asked_before_sees_idle_keys_go() -> None:
-    """Its index is made anew, and its next answers come from that."""
+def test_a_follower_that_was_queried_before_drops_idle_keys() -> None:
+    """Its index is built again, and its next answers come from the new one."""
     leader = sw.KeyedWindows(**{**CARDS, "windows": 100}, emit="update")
     leader.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
     leader.collect()
@@ -308,7 +308,7 @@ def test_a_follower_that_was_asked_before_sees_idle_keys_go() -> None:
 def test_a_follower_of_a_log_that_was_rewritten(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pages do not say then which rows left."""
+    """The pages do not tell which rows left."""
     monkeypatch.setattr(row_log, "_MIN_ROWS", 8)
     # Small segments that die as a whole leave nothing to rewrite.
     monkeypatch.setattr(row_log, "FAN", 2)

@@ -93,7 +93,7 @@ def streamed(
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_how_keys_share_shards(kind: str, seed: int) -> None:
-    """Results are windows that a watermark at the end of the history leaves open."""
+    """Windows that a watermark at the end of the history closes have no results."""
     for each in range(3):
         history, batches = drawn(seed * 100 + each)
         spec = Spec.make_hopping(on="t", by="k", aggs=AGGS, **WINDOWS[kind])
@@ -138,7 +138,7 @@ def check_windows(
     assert sorted(map(repr, answers)) == sorted(map(repr, expected))
 
 
-def test_windows_without_rows_go_on_from_those_of_the_history() -> None:
+def test_windows_without_rows_continue_those_of_the_history() -> None:
     """Empty windows follow the last window of the key that the history closes."""
     spec = Spec.make_hopping(on="t", by="k", window=10, empty=True, aggs=AGGS)
     history = table([(1, 1, 0, False), (50, 2, 0, False)])

@@ -9,8 +9,8 @@ from cards import OPTIONS, ROWS, batch, cards
 import slidewise as sw
 
 
-def test_windows_reach_to_the_horizon() -> None:
-    """Queries reach the longest window and `late`, at the watermark and later."""
+def test_queries_reach_back_to_the_horizon() -> None:
+    """The horizon is the longest window and `late`, at the watermark and later."""
     for closed in ("right", "both"):
         windows = cards(*ROWS, closed=closed, late=3)
         windows.ingest(batch((30, "a", 5)))
@@ -26,7 +26,7 @@ def test_windows_reach_to_the_horizon() -> None:
             windows.query("a", windows=14)
 
 
-def test_a_horizon_beyond_int64_is_as_long_as_can_be() -> None:
+def test_a_horizon_beyond_int64_is_clamped() -> None:
     """Such a horizon can be stored."""
     longest = 2**63 - 1
     windows = sw.KeyedWindows(on="t", windows=longest, aggs={"n": sw.count()}, late=5)
@@ -63,7 +63,7 @@ def test_windows_before_evicted_rows_are_refused() -> None:
         windows.query_many(points, "when", windows=4)
 
 
-def test_last_rows_are_kept_behind_later_ones() -> None:
+def test_last_rows_are_kept_although_later_ones_arrive() -> None:
     """`rows(n)` at the watermark has n rows, although later rows would fill it."""
     windows = sw.KeyedWindows(
         on="t", windows=sw.rows(3), aggs={"ts": sw.collect("t")}, emit="arrival"
@@ -87,14 +87,14 @@ def test_last_rows_are_kept_behind_later_ones() -> None:
     ],
 )
 def test_wrong_horizons_are_refused(options: dict[str, object], message: str) -> None:
-    """Before any row."""
+    """The refusal comes before any row."""
     with pytest.raises(sw.SpecError, match=message):
         sw.KeyedWindows(**{**OPTIONS, **options})
     with pytest.raises(sw.SpecError, match="does not apply to sessions"):
         sw.KeyedWindows(on="t", window=sw.session(3), aggs=OPTIONS["aggs"], keep=5)
 
 
-def test_keys_are_in_while_windows_hold_their_rows() -> None:
+def test_a_key_is_in_while_windows_hold_its_rows() -> None:
     """`in` agrees with `keys()` and `len`."""
     windows = cards(*ROWS)
     assert "a" in windows

@@ -91,7 +91,7 @@ def test_wrong_schemas(schema, message):
         sw.KeyedWindows(**SUMS, schema=schema)
 
 
-def test_integers_that_come_into_floats_are_floats():
+def test_integers_in_a_column_of_floats_become_floats():
     """If the conversion changes a value, the batch is refused and changes nothing."""
     keyed = sw.KeyedWindows(**SUMS, emit="update")
     keyed.ingest(rows([1], values=[0.5]))
@@ -137,7 +137,7 @@ def test_a_lazy_frame_is_a_batch():
     assert keyed.collect()["s_5"].to_pylist() == [1.0]
 
 
-def test_times_without_a_zone_do_not_come_into_those_with_one():
+def test_times_without_a_zone_do_not_fit_a_column_with_one():
     keyed = sw.KeyedWindows(**{**SUMS, "windows": "5s"})
     keyed.ingest(rows(pa.array([0], pa.timestamp("us", "UTC"))))
     with pytest.raises(sw.SpecError, match=r"'t' is timestamp.*cast it"):

@@ -35,7 +35,7 @@ def test_nan_is_refused_where_it_arrives(emit, late_rows):
     assert keyed.watermark == 40
 
 
-def test_nan_in_a_late_row_or_a_deletion_takes_no_part():
+def test_nan_in_a_late_row_or_a_deletion_is_ignored():
     keyed = sw.KeyedWindows(**SUMS, nan="raise", deletes="gone")
     gone = pa.array([False, False])
     keyed.ingest(rows([1, 9]).append_column("gone", gone))
@@ -50,7 +50,7 @@ def test_nan_in_a_late_row_or_a_deletion_takes_no_part():
     assert keyed.late_count == 1
 
 
-def test_nan_in_history_is_refused_where_it_comes_in():
+def test_nan_in_history_is_refused_on_load():
     spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "nan": "raise"}
     keyed = sw.KeyedWindows(**spec, emit="arrival")
     keyed.ingest(pa.table({"t": [1], "x": [1.0]}))
@@ -59,8 +59,8 @@ def test_nan_in_history_is_refused_where_it_comes_in():
         keyed._shard.load(rows)
 
 
-def test_deletions_in_history_delete_rows_of_it():
-    """Rows of the same batch, and of one that was loaded before."""
+def test_deletions_in_history_delete_its_rows():
+    """The rows may be in the same batch, or in one that was loaded before."""
     spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "deletes": "gone"}
     schema = pa.schema([("t", "int64"), ("x", "int64"), ("gone", "bool")])
     keyed = sw.KeyedWindows(**spec, emit="arrival", schema=schema)
@@ -111,7 +111,7 @@ def test_a_batch_that_was_interrupted_twice_leaves_no_trace(monkeypatch, then):
     keyed.check()
 
 
-def test_a_first_batch_that_was_interrupted_twice_decides_nothing(monkeypatch):
+def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
     keyed = sw.KeyedWindows(**SUMS, emit="update")
     begin = keyed._begin
 
@@ -164,7 +164,7 @@ def test_a_follower_that_refused_a_batch_follows():
     assert keyed.query("a") == {"s_5": 5}
 
 
-def test_a_first_batch_that_failed_decides_nothing():
+def test_a_first_batch_that_failed_fixes_no_columns():
     keyed = sw.KeyedWindows(**SUMS, emit="arrival")
     with pytest.raises(sw.ResultOverflowError, match="of the row of k='a', t=2:"):
         keyed.ingest(rows([1, 2], values=[2**63 - 1, 5]))
@@ -202,7 +202,7 @@ def interrupted_at(keyed, nth):
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
 @pytest.mark.parametrize("nth", [1, 2, 7])
-def test_an_interrupted_commit_takes_nothing_in(emit, nth):
+def test_an_interrupted_commit_changes_nothing(emit, nth):
     """Rows, answers, late rows and the watermark are unchanged."""
     chance = random.Random(nth)
     keyed, whole = (

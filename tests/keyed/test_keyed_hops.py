@@ -23,7 +23,7 @@ def on_grid(by: list[str], grid: tuple[int, int, int]) -> dict[str, object]:
 @pytest.mark.parametrize("gap", [1, 9, 100])
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sessions_are_answered_once_they_are_over(
+def test_sessions_are_answered_once_they_are_closed(
     page: int, seed: int, by: list[str], gap: int, aggs: dict[str, object]
 ) -> None:
     """A session is answered when the watermark has passed its last row by the gap."""
@@ -58,7 +58,7 @@ def test_windows_that_include_their_end_wait_for_it(
 @pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_windows_without_rows_come_with_the_next_one(
+def test_windows_without_rows_are_emitted_with_the_next_one(
     page: int,
     seed: int,
     by: list[str],
@@ -170,7 +170,7 @@ def test_windows_whose_rows_all_lie_in_folded_pages(aggs: dict[str, object]) -> 
     assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
 
 
-def test_a_tumbling_sum_goes_on_beyond_a_page() -> None:
+def test_a_tumbling_sum_continues_beyond_a_page() -> None:
     """One key has many batches, each followed by an advance."""
     spec = {"on": "t", "window": 1000, "aggs": {"total": sw.sum("x")}}
     windows = sw.KeyedWindows(**spec)
@@ -227,7 +227,7 @@ def test_windows_beyond_int64_are_refused_by_their_row(time: int) -> None:
     assert windows.collect()["window_end"].to_pylist() == [10]
 
 
-def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
+def test_keys_are_idle_by_their_latest_row_after_its_eviction() -> None:
     """The end of the last window of the key, which is later, does not count."""
     windows = sw.KeyedWindows(
         on="t", by="key", window=20, every=7, empty=True, aggs={"n": sw.count()}

@@ -179,7 +179,7 @@ def test_deletions_are_late_where_they_were() -> None:
 
 
 def test_a_result_of_rows_that_time_windows_left_is_corrected() -> None:
-    """`rows(n)` holds rows however old: such a key had a result at the watermark."""
+    """`rows(n)` holds rows of any age, so such a key had a result at the watermark."""
     windows = sw.KeyedWindows(
         on="t",
         by="k",

@@ -25,7 +25,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")
-def test_answers_are_what_the_words_mean(part: int) -> None:
+def test_answers_equal_those_of_the_model(part: int) -> None:
     """Each failure has the command that runs its case alone."""
     found = []
     for name, case in all_cases()[part::PARTS]:

@@ -62,7 +62,7 @@ def test_damage_that_the_checksum_does_not_show():
     assert refused > 1000
 
 
-def test_changes_come_in_their_order():
+def test_changes_apply_in_order_only():
     keyed, blobs = sw.KeyedWindows(**SUMS, emit="update"), []
     for at in range(4):
         keyed.ingest(rows([at]))
@@ -93,7 +93,7 @@ def test_changes_come_in_their_order():
     assert restored(whole, *changes, other.changes()) == [4]
 
 
-def test_changes_name_no_page_that_came_and_went():
+def test_changes_omit_pages_that_were_added_and_removed():
     """Each of many batches makes a page, which is soon merged into another page."""
     keyed = sw.KeyedWindows(**SUMS, emit="update")
     for at in range(500):
@@ -111,7 +111,7 @@ def test_changes_name_no_page_that_came_and_went():
     assert again.to_bytes() == keyed.to_bytes()
 
 
-def test_bytes_of_others_name_who_reads_them():
+def test_bytes_of_other_objects_name_their_reader():
     shared = sw.SharedWindow(sw.sum(), ranges=[3]).to_bytes()
     window = sw.Window(sw.sum()).to_bytes()
     keyed = sw.KeyedWindows(**SUMS)
@@ -136,7 +136,7 @@ def test_bytes_of_others_name_who_reads_them():
 
 
 @pytest.mark.parametrize("name", ["emit", "late", "late_rows", "keep", "then_by"])
-def test_what_a_snapshot_holds_is_not_given_again(name):
+def test_arguments_that_a_snapshot_holds_are_refused(name):
     keyed = sw.KeyedWindows(**SUMS, late=2)
     keyed.ingest(rows([1]))
     for spec in ({"spec": sw.Spec(**SUMS)}, SUMS):
@@ -176,7 +176,7 @@ def test_snapshots_of_another_format_are_refused():
             sw.KeyedWindows.from_bytes(other, **SUMS)
 
 
-def test_a_copy_goes_on_by_itself():
+def test_a_copy_is_independent():
     keyed = sw.KeyedWindows(**SUMS)
     keyed.ingest(rows([1]))
     other = copy(keyed)

@@ -18,7 +18,7 @@ def batch(*rows: tuple[int, str | None]) -> pa.Table:
 
 
 def test_a_spec_and_its_keywords_are_the_same() -> None:
-    """`KeyedWindows(spec)` and `KeyedWindows(**request)`."""
+    """`KeyedWindows(spec)` equals `KeyedWindows(**request)`."""
     for windows in (sw.KeyedWindows(Spec.make(**OPTIONS)), sw.KeyedWindows(**OPTIONS)):
         windows.ingest(batch((1, "a"), (5, "a")))
         windows.advance(5)
@@ -60,7 +60,7 @@ def test_wrong_arguments_are_refused(
         ({"windows": sw.rows(3)}, "add one besides rows"),
     ],
 )
-def test_what_cannot_be_corrected_is_refused(
+def test_corrections_of_unsuitable_windows_are_refused(
     options: dict[str, object], message: str
 ) -> None:
     """Corrections are refused if emitting answers again could not correct them."""
@@ -120,7 +120,7 @@ def test_times_come_back_in_their_own_type() -> None:
 
 
 def test_late_rows_are_counted_and_given_back() -> None:
-    """`late_rows="flag"`: without results, marked."""
+    """`late_rows="flag"` returns them without results and with `_late` true."""
     windows = sw.KeyedWindows(**OPTIONS, emit="arrival", late_rows="flag", late=2)
     windows.ingest(batch((10, "a")))
     windows.advance()
@@ -131,7 +131,7 @@ def test_late_rows_are_counted_and_given_back() -> None:
     assert windows.late_count == 1
 
 
-def test_keys_leave_with_their_rows_or_when_told() -> None:
+def test_keys_leave_with_their_rows_or_by_evict_idle() -> None:
     """Windows of rows keep a key for ever; windows of time do not."""
     windows = sw.KeyedWindows(**OPTIONS, emit="update")
     counted = sw.KeyedWindows(**{**OPTIONS, "windows": [sw.rows(2)]}, emit="update")
@@ -190,7 +190,7 @@ def test_damaged_snapshots_are_refused() -> None:
         sw.KeyedWindows.from_bytes(blob, **{**OPTIONS, "windows": [11]})
 
 
-def test_answers_wait_for_nobody_twice() -> None:
+def test_snapshots_are_refused_while_results_wait() -> None:
     """A snapshot would lose results that were not collected."""
     windows = sw.KeyedWindows(**OPTIONS, emit="arrival")
     windows.ingest(batch((1, "a")))

@@ -138,7 +138,7 @@ def test_times_at_the_ends_of_int64(emit, first):
     assert got.equals(expected.select(got.column_names))
 
 
-def test_sessions_of_deleted_rows_are_over():
+def test_sessions_of_deleted_rows_are_closed():
     keyed = sw.KeyedWindows(
         on="t", by="k", window=sw.session(5), aggs={"n": sw.count()}, deletes="x"
     )
@@ -152,7 +152,7 @@ def test_sessions_of_deleted_rows_are_over():
     ]
 
 
-def test_sessions_of_evicted_keys_are_over():
+def test_sessions_of_evicted_keys_are_dropped():
     keyed = sw.KeyedWindows(
         on="t", by="k", window=sw.session(5), aggs={"n": sw.count()}
     )

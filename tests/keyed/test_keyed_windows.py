@@ -37,7 +37,7 @@ def test_final_answers_are_those_of_the_whole_table(
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=range(4))
 @pytest.mark.parametrize("arrival", [None, "came"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_arrival_answers_see_what_has_arrived(
+def test_arrival_answers_see_the_rows_that_have_arrived(
     page: int, seed: int, arrival: str | None, options: dict[str, object]
 ) -> None:
     """Rows are answered at once, over the rows of earlier batches and of their own."""

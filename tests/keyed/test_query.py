@@ -1,6 +1,7 @@
-"""Queries of `KeyedWindows` at any time: what they mean, and what they refuse.
+"""Queries of `KeyedWindows` at any time: their results and their errors.
 
-A fresh seed each day, or that of SLIDEWISE_SEED; SLIDEWISE_QUERY_SCRIPTS many scripts.
+The seed is that of the day or SLIDEWISE_SEED; SLIDEWISE_QUERY_SCRIPTS is the number of
+scripts.
 """
 
 import datetime as dt
@@ -30,13 +31,13 @@ UTC = dt.UTC
 
 @cache
 def drawn(count: int) -> list[tuple[str, Case]]:
-    """So many scripts of the seed."""
+    """The first `count` scripts of the seed."""
     return list(scripts(str(SEED), count))
 
 
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")
 def test_a_query_is_rolling_over_all_rows(part: int) -> None:
-    """Of any stream, at any time: windows, extra rows, and when rows leave."""
+    """Scripts vary streams, times, windows, extra rows and `valid_until`."""
     found, cells = [], 0
     for name, case in drawn(COUNT)[part::PARTS]:
         try:
@@ -47,8 +48,8 @@ def test_a_query_is_rolling_over_all_rows(part: int) -> None:
     assert cells
 
 
-def test_a_variance_may_be_rounded_otherwise_without_a_row() -> None:
-    """Then it is another result to the store, which folds the rest in other groups."""
+def test_a_variance_may_round_differently_after_a_row_leaves() -> None:
+    """The store folds the remaining rows in other groups, and counts another result."""
     case: Case = {
         "aggs": ["range float", "variance ddof", "last", "max_count", "min_count"],
         "company": "many",
@@ -75,22 +76,22 @@ def test_a_variance_may_be_rounded_otherwise_without_a_row() -> None:
     assert play(case, "20261128000000:166")
 
 
-def test_the_scripts_know_the_whole_catalogue() -> None:
-    """Every kind of aggregation, and one that shows the order of rows."""
+def test_the_scripts_have_every_kind_of_aggregation() -> None:
+    """The catalogue also has one that shows the order of rows."""
     assert {agg.kind for agg in CATALOGUE.values()} >= set(KINDS)
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_every_aggregation_is_queried(name: str) -> None:
-    """Over folds and rows, with and without an extra row."""
+    """Queries use folds and rows, with and without an extra row."""
     called, case = drawn(COUNT)[sorted(CATALOGUE).index(name) % COUNT]
     small = {"aggs": [name], "page": "small", "batches": "few"}
     play({**case, **small}, f"{called}:{name}")
 
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
-def test_waiting_rows_and_those_of_the_watermark_count(emit: str) -> None:
-    """Before the watermark passes them, and after."""
+def test_queries_include_waiting_rows(emit: str) -> None:
+    """Answers are equal before and after the watermark passes the rows."""
     windows = cards(*ROWS, emit=emit)
     before = windows.query("a", at=9)
     assert before == {
@@ -107,8 +108,8 @@ def test_waiting_rows_and_those_of_the_watermark_count(emit: str) -> None:
     assert windows.query("a", at=9) == before
 
 
-def test_hopping_windows_are_asked_as_rolling_ones() -> None:
-    """(at − length, at], under the names that `rolling` gives."""
+def test_hopping_windows_are_queried_as_rolling_ones() -> None:
+    """The window is (at − length, at], and names are those of `rolling`."""
     windows = sw.KeyedWindows(
         on="t", window=10, every=5, aggs={"n": sw.count()}, keep=11
     )
@@ -119,7 +120,7 @@ def test_hopping_windows_are_asked_as_rolling_ones() -> None:
 
 
 def test_the_latest_time_is_that_of_rows_or_the_watermark() -> None:
-    """Whichever is later; it is the default."""
+    """It is the later of the two, and the default."""
     windows = cards(*ROWS)
     assert windows.query("a")["xs_4"] == windows.query("a", at="latest")["xs_4"] == [4]
     windows.advance(13)
@@ -127,8 +128,8 @@ def test_the_latest_time_is_that_of_rows_or_the_watermark() -> None:
     assert windows.query("a")["xs_10"] == [3, 4]
 
 
-def test_late_rows_and_deleted_ones_do_not_count() -> None:
-    """Dropped, or gone."""
+def test_queries_exclude_late_and_deleted_rows() -> None:
+    """Late rows are dropped, and deleted rows are removed."""
     windows = sw.KeyedWindows(**OPTIONS, deletes="gone")
     first = batch(*ROWS).append_column("gone", pa.array([False] * 4))
     windows.ingest(first)
@@ -142,7 +143,7 @@ def test_late_rows_and_deleted_ones_do_not_count() -> None:
 
 
 def test_an_extra_row_is_the_last_of_its_time_and_is_not_stored() -> None:
-    """By arrival and by `then_by`."""
+    """It comes last by arrival and by `then_by`."""
     windows = cards((9, "a", 4), (9, "a", 2), then_by="x")
     asked = windows.query("a", at=9, plus={"x": 3})
     assert asked["xs_10"] == [2, 4, 3]
@@ -169,10 +170,10 @@ HALF_PAST = dt.datetime(2026, 1, 1, 0, 30, 0, 5)
     ],
     ids=str,
 )
-def test_values_of_an_extra_row_are_taken_as_they_are_or_not_at_all(
+def test_values_of_an_extra_row_are_converted_without_loss(
     kind: pa.DataType, held: object, fits: list[object], others: list[object]
 ) -> None:
-    """No fraction is cut, and no unit."""
+    """A value that would lose a fraction or a unit is refused."""
     windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": sw.collect("x")})
     windows.ingest(pa.table({"t": [1], "x": pa.array([held], kind)}))
     for value in fits:
@@ -185,7 +186,7 @@ def test_values_of_an_extra_row_are_taken_as_they_are_or_not_at_all(
 
 @pytest.mark.parametrize("emit", ["final", "arrival"])
 def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
-    """Whichever batch they came in, and whether or not they wait."""
+    """The order depends neither on batches nor on waiting."""
     windows = cards((9, "a", 4), (8, "a", 5), emit=emit, then_by="x")
     windows.ingest(batch((9, "a", 2), (8, "a", 6), (9, "a", 3)))
     for _ in range(2):
@@ -194,8 +195,8 @@ def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
         windows.advance(9)
 
 
-def test_extra_rows_see_their_own_question_alone() -> None:
-    """Of equal keys, in one call."""
+def test_an_extra_row_counts_for_its_own_query_only() -> None:
+    """One call has several queries of equal keys."""
     windows = cards(*ROWS)
     asked = pa.table({"card": ["a", "a"], "when": [9, 9], "x": [100, 200]})
     for plus in (["x"], {"x": "x"}, "x"):
@@ -206,7 +207,7 @@ def test_extra_rows_see_their_own_question_alone() -> None:
 def test_many_extra_rows_are_answered_in_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of so many rows that copies are bounded."""
+    """A group has a bounded number of copied rows."""
     windows = cards(*ROWS)
     asked = pa.table({"card": ["a", "b", "z", "a"], "x": [100, 200, 300, None]})
     whole = windows.query_many(asked, 9, plus=["x"], valid_until=True)
@@ -215,8 +216,8 @@ def test_many_extra_rows_are_answered_in_groups(
     assert whole["sum_10"].to_pylist() == [108, 202, 300, 8]
 
 
-def test_a_row_leaves_its_window_when_it_says() -> None:
-    """Until then answers stay, and then they change."""
+def test_answers_change_at_valid_until() -> None:
+    """Answers are equal before this time, and differ from it on."""
     for closed in ("right", "both", "left", "neither"):
         windows = cards(*ROWS, closed=closed, offset=1)
         asked = windows.query("a", at=11, valid_until=True)
@@ -227,7 +228,7 @@ def test_a_row_leaves_its_window_when_it_says() -> None:
 
 
 def test_a_window_without_rows_never_changes() -> None:
-    """Nor does one of so many rows, nor one whose end no time can name."""
+    """Nor does one of `rows(n)`, nor one whose rows leave after the last time."""
     windows = sw.KeyedWindows(on="t", windows=[10, sw.rows(2)], aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1, 2**63 - 5]}))
     assert windows.query(at=50, valid_until=True)["valid_until_10"] is None
@@ -236,7 +237,7 @@ def test_a_window_without_rows_never_changes() -> None:
 
 
 def test_results_have_the_types_of_the_table() -> None:
-    """Of pandas, polars, lazy polars, NumPy and record batches; rows in their order."""
+    """Tables are of pandas, polars, lazy polars, NumPy and record batches."""
     windows = cards(*ROWS)
     keys = {"card": ["b", "z", "a"], "when": [9, 9, 4]}
     found = windows.query_many(pd.DataFrame(keys, index=[7, 5, 6]), "when")
@@ -256,7 +257,7 @@ def test_results_have_the_types_of_the_table() -> None:
 
 
 def test_times_are_given_as_advance_takes_them() -> None:
-    """Datetimes in any zone, and coarser columns."""
+    """They are datetimes in any zone, and columns in coarser units."""
     start = dt.datetime(2026, 1, 1, tzinfo=UTC)
     kind = pa.timestamp("us", "Europe/Berlin")
     windows = sw.KeyedWindows(on="t", by="k", windows="1h", aggs={"n": sw.count()})
@@ -272,7 +273,7 @@ def test_times_are_given_as_advance_takes_them() -> None:
 
 @pytest.mark.parametrize("agg", [sw.count(), sw.collect("t")], ids=["fold", "rows"])
 def test_keys_that_arrow_infers_no_type_for(agg: sw.Aggregation) -> None:
-    """Integers beyond int64; and NaN is the same key in either width."""
+    """These are integers beyond int64. NaN is one key in either width."""
     keys = pa.array([2**64 - 1, 2**63, 1], pa.uint64())
     windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"n": agg})
     windows.ingest(pa.table({"t": [1, 2, 3], "k": keys}))
@@ -292,7 +293,7 @@ def test_keys_that_arrow_infers_no_type_for(agg: sw.Aggregation) -> None:
 
 
 def test_times_beyond_those_of_python_are_refused_by_their_column() -> None:
-    """A column of Arrow holds them."""
+    """A column of Arrow can hold them."""
     kind = pa.timestamp("s", "UTC")
     aggs = {"last": sw.max("t")}
     windows = sw.KeyedWindows(on="t", windows="9s", aggs=aggs, keep="4000000d")
@@ -367,7 +368,7 @@ def test_wrong_tables_of_keys_are_refused(
 
 
 def test_zones_of_times_must_match() -> None:
-    """As for `advance`."""
+    """The rule is that of `advance`."""
     times = pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("us", "UTC"))
     windows = sw.KeyedWindows(on="t", windows="1h", aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": times}))
@@ -398,7 +399,7 @@ def test_there_must_be_rows_and_no_sessions() -> None:
 
 
 def test_overflows_name_the_query() -> None:
-    """By key and time."""
+    """The message has its key and time."""
     windows = cards((1, "a", 2**62), (5, "a", 2**62), emit="final")
     with pytest.raises(
         sw.ResultOverflowError, match=r"'10' of the query of card='a', t=6"
@@ -408,7 +409,7 @@ def test_overflows_name_the_query() -> None:
 
 
 def test_nan_of_an_extra_row_is_refused() -> None:
-    """With `nan="raise"`, as in a batch."""
+    """`nan="raise"` applies as for a batch."""
     windows = sw.KeyedWindows(on="t", windows=3, aggs={"y": sw.sum("y")}, nan="raise")
     windows.ingest(pa.table({"t": [1], "y": [0.5]}))
     with pytest.raises(sw.SpecError, match="column 'y' is NaN"):
@@ -416,15 +417,15 @@ def test_nan_of_an_extra_row_is_refused() -> None:
 
 
 def test_a_query_changes_nothing() -> None:
-    """Neither the state nor what waits for `collect`."""
+    """The state and the results that wait for `collect` are unchanged."""
     windows = cards(*ROWS)
     before = windows.to_bytes()
     windows.query_many(pa.table({"card": ["a", "z"]}), plus={}, valid_until=True)
     assert windows.to_bytes() == before
 
 
-def test_text_that_is_no_utf8_is_no_key() -> None:
-    """A lone surrogate, in a column or beside another."""
+def test_text_that_is_not_utf8_is_refused() -> None:
+    """The text has a lone surrogate, in a single key column or beside another."""
     one = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"n": sw.count()})
     two = sw.KeyedWindows(on="t", by=["k", "l"], windows=5, aggs={"n": sw.count()})
     for windows, key in ((one, "\ud800"), (two, ("a", "\ud800"))):

@@ -55,7 +55,9 @@ def near(found: list[Any], expected: list[Any]) -> bool:
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.float64()], ids=str)
 @pytest.mark.parametrize("count", COUNTS)
-def test_many_questions_are_answered_as_each(kind: pa.DataType, count: int) -> None:
+def test_many_queries_are_answered_like_single_ones(
+    kind: pa.DataType, count: int
+) -> None:
     """Some keys have no rows, and some values are missing."""
     values = [None if at % 4 == 1 else at % 17 - 5 for at in range(300)]
     aggs = {"n": sw.count(), **{name: make("x") for name, make in PLAIN.items()}}
@@ -78,7 +80,7 @@ def test_many_questions_are_answered_as_each(kind: pa.DataType, count: int) -> N
     assert repr(by_column.to_pydict()) == repr(found.to_pydict())
 
 
-def test_answers_of_no_key_have_the_same_schema() -> None:
+def test_answers_without_keys_have_the_same_schema() -> None:
     """The table of keys is empty, with one chunk or none."""
     windows = stream(pa.array([1.5, None, 2.5]), {"n": sw.count(), "x": sw.max("x")})
     whole = windows.query_many(pa.table({"k": [0, 1, 2, 3]}))
@@ -112,7 +114,7 @@ def test_answers_outlive_the_windows() -> None:
     assert kept.chunk(0).to_numpy(zero_copy_only=True).tolist() == [1.5, 0.5, 2.5]
 
 
-def test_answers_of_queries_are_dicts_of_their_own() -> None:
+def test_answers_are_separate_dicts() -> None:
     """A caller's change of one answer does not change others."""
     windows = stream(pa.array([1.5, 0.5]), {"n": sw.count(), "x": sw.sum("x")})
     answer = windows.query(0)
@@ -124,7 +126,7 @@ def test_answers_of_queries_are_dicts_of_their_own() -> None:
     assert windows.query(55) == {name: 0 if name[0] == "n" else None for name in names}
 
 
-def test_keys_of_slices_and_chunks_are_those_of_their_rows() -> None:
+def test_keys_may_be_in_slices_and_chunks() -> None:
     """The layout of the table of keys does not matter."""
     windows = stream(pa.array([float(at) for at in range(9)]), {"x": sw.sum("x")})
     keys = pa.table({"no": range(40), "k": [at % 11 for at in range(40)]})
@@ -177,7 +179,7 @@ TYPED: list[tuple[pa.DataType, list[Any]]] = [
 @pytest.mark.parametrize(
     ("kind", "values"), TYPED, ids=[str(kind) for kind, _ in TYPED]
 )
-def test_results_of_other_types_keep_them(kind: pa.DataType, values: list[Any]) -> None:
+def test_results_keep_their_types(kind: pa.DataType, values: list[Any]) -> None:
     """The table also has a column of numbers; some keys have no rows."""
     aggs = {"n": sw.count(), "first": sw.first("x"), "last": sw.last("x")}
     windows = sw.KeyedWindows(on="t", by="k", windows=[9], aggs=aggs)

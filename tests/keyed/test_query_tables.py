@@ -1,4 +1,4 @@
-"""Tables that `query_many` appends results to."""
+"""Tables to which `query_many` appends results."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ import slidewise as sw
 
 
 def test_results_are_appended_to_any_table_of_keys() -> None:
-    """In its order, with its own columns and metadata, however it lies in memory."""
+    """Its order, columns and metadata stay, in any layout in memory."""
     windows = sw.KeyedWindows(
         on="t", by=["k", "j"], windows=[5, 20], aggs={"n": sw.count(), "x": sw.sum("x")}
     )
@@ -46,7 +46,7 @@ def test_results_are_appended_to_any_table_of_keys() -> None:
 
 
 def text_of(kind: pa.DataType) -> pa.Array:
-    """Text, some of it missing, behind rows that are cut off."""
+    """Text with nulls, in a slice."""
     return pa.array(["cut", "a", None, "", "über", "a"], kind).slice(1)
 
 
@@ -81,8 +81,8 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns_of_all_types_stay_as_they_are(name: str) -> None:
-    """Beside the keys and before them, whole and in a slice; their fields, too."""
+def test_columns_of_all_types_are_unchanged(name: str) -> None:
+    """Columns are before and after the keys, whole and sliced; fields are unchanged."""
     windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"x": sw.sum("x")})
     windows.ingest(pa.table({"t": [1, 2], "k": [1, 2], "x": [1, 2]}))
     column = COLUMNS[name]
@@ -113,7 +113,7 @@ def test_columns_of_all_types_stay_as_they_are(name: str) -> None:
 
 @pytest.mark.parametrize("asked", ["za", "az", "bza", "zyba", "zy"])
 @pytest.mark.parametrize("windows", [sw.landmark("f"), sw.rows(3), 5], ids=str)
-def test_keys_that_were_never_seen_stand_anywhere(asked, windows):
+def test_unknown_keys_may_be_anywhere(asked, windows):
     k = sw.KeyedWindows(
         on="t", by="k", windows=windows, aggs={"n": sw.count()}, late=100
     )
@@ -131,7 +131,7 @@ MIXED = {"n": sw.count(), "x": sw.sum("x"), "y": sw.max("y"), "low": sw.min("s")
 @pytest.mark.parametrize("names", [["n", "x", "y"], ["low", "n"]], ids=["fold", "rows"])
 @pytest.mark.parametrize("by", [["k"], ["k", "j"], []], ids=["one", "two", "none"])
 def test_lists_of_keys_have_lists_of_results(by: list[str], names: list[str]) -> None:
-    """The values of a table of them, as Python has them."""
+    """The values are those of a table of these keys, as Python objects."""
     windows = sw.KeyedWindows(
         on="t", by=by, windows=[5, 20], aggs={name: MIXED[name] for name in names}
     )
@@ -162,8 +162,8 @@ def test_lists_of_keys_have_lists_of_results(by: list[str], names: list[str]) ->
     assert windows.query_many({"k": [], "j": []})["n_5"] == []
 
 
-def test_lists_are_carried_along_as_they_are() -> None:
-    """Whatever they hold, and however the results are computed."""
+def test_other_lists_are_unchanged() -> None:
+    """They may hold any objects, for all ways to compute results."""
     aggs = {"n": sw.count(), "x": sw.sum("x")}
     windows = sw.KeyedWindows(on="t", by="k", windows=5, aggs=aggs)
     windows.ingest(pa.table({"t": [1], "k": ["a"], "x": [2]}))

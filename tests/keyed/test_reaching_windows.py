@@ -82,7 +82,7 @@ def test_a_column_that_falls_is_refused_when_its_rows_are_answered() -> None:
     assert windows.collect()["n_delta_km_5"].to_pylist() == [2]
 
 
-def test_windows_beside_a_landmark_are_asked() -> None:
+def test_windows_beside_a_landmark_are_queried() -> None:
     windows = sw.KeyedWindows(
         on="t", windows=[sw.landmark("f"), 5], aggs={"n": sw.count()}
     )
@@ -97,7 +97,7 @@ def test_windows_beside_a_landmark_are_asked() -> None:
     assert "from all rows of a key: landmark('f')" in windows.explain()
 
 
-def test_delta_is_not_asked_without_a_row() -> None:
+def test_queries_of_delta_are_refused() -> None:
     windows = sw.KeyedWindows(
         on="t", windows=[sw.delta("km", 1), 5], aggs={"n": sw.count()}
     )
@@ -110,7 +110,9 @@ def test_delta_is_not_asked_without_a_row() -> None:
 @pytest.mark.parametrize("by", [["k"], []], ids=["key", "none"])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("sparse")
-def test_landmarks_are_asked_as_over_the_table(seed: int, by: list[str]) -> None:
+def test_queries_of_landmarks_equal_those_of_the_table(
+    seed: int, by: list[str]
+) -> None:
     """Evicted rows are in no window that a query can have."""
     rng = random.Random(seed)
     spec: dict[str, Any] = {

@@ -36,7 +36,7 @@ def sparse(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("sparse")
-def test_windows_are_answered_once_their_last_row_is_passed(
+def test_windows_are_answered_when_the_watermark_passes_their_last_row(
     page: int, seed: int, by: list[str], name: str, aggs: dict[str, object]
 ) -> None:
     spec: dict[str, object] = {"on": "t", "by": by, "aggs": aggs, **WINDOWS[name]}
@@ -64,7 +64,7 @@ def rows_of(seed: int) -> list[dict[str, Any]]:
 def meant(
     rows: list[dict[str, Any]], name: str, watermark: int
 ) -> list[tuple[Any, ...]]:
-    """Key, ends and joined ids of each window, by going through the rows one by one."""
+    """Key, ends and joined ids of each window, found row by row."""
     found = []
     for key in {row["k"] for row in rows}:
         own = [row for row in rows if row["k"] == key and row["t"] <= watermark]
@@ -100,9 +100,7 @@ MEANT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("size", [1, 7, 240])
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.usefixtures("sparse")
-def test_windows_are_what_the_words_mean(
-    name: str, size: int, ties: str | None
-) -> None:
+def test_windows_equal_their_definition(name: str, size: int, ties: str | None) -> None:
     """The batches of rows, and restarts in other processes, do not matter."""
     request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT[name]}
     rows = rows_of(size)
@@ -128,7 +126,7 @@ def test_windows_are_what_the_words_mean(
 
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.usefixtures("sparse")
-def test_the_state_is_what_later_windows_need(name: str) -> None:
+def test_the_state_has_only_rows_of_later_windows(name: str) -> None:
     """Rows of closed windows are evicted from memory and from the log."""
     request = {"on": "t", "by": "k", "aggs": {"n": sw.count()}, **MEANT[name]}
     windows = sw.KeyedWindows(**request)
@@ -173,7 +171,7 @@ def test_late_rows_are_dropped_and_counted(window: Any, counts: list[int]) -> No
     assert windows.late_count == 2
 
 
-def test_idle_keys_begin_anew() -> None:
+def test_idle_keys_restart() -> None:
     """A new row of an idle key starts a new window, and the count of rows restarts."""
     for window, counts in ((sw.until("f"), [1]), (sw.rows(2), [])):
         windows = sw.KeyedWindows(on="t", by="k", window=window, aggs={"n": sw.count()})
@@ -202,7 +200,7 @@ def test_a_window_whose_answer_does_not_fit_stays_open() -> None:
 
 @pytest.mark.parametrize("window", [sw.rows(4), 9], ids=repr)
 @pytest.mark.usefixtures("sparse")
-def test_windows_that_slide_by_rows_can_be_asked(window: Any) -> None:
+def test_windows_that_slide_by_rows_are_queried_as_rolling(window: Any) -> None:
     """Queries have rolling windows of their length, at the watermark and later."""
     aggs = {"ids": sw.collect("id")}
     table = pa.Table.from_pylist(rows_of(3)).sort_by("t")
@@ -220,7 +218,10 @@ def test_windows_that_slide_by_rows_can_be_asked(window: Any) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"late_rows": "correct"}, r"late row of the window until\('f'\) changes where"),
+    (
+        {"late_rows": "correct"},
+        r"late row of the window until\('f'\) changes the",
+    ),
     ({"late_rows": "flag"}, "late_rows='flag' gives rows back"),
     ({"keep": 9}, r"keep=9 does not apply to the window until\('f'\)"),
     ({"emit": "final"}, "emit='final' does not fit hopping"),
@@ -228,7 +229,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_what_does_not_apply_is_refused(options: dict[str, Any], message: str) -> None:
+def test_options_that_do_not_apply_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
     table = pa.table({"t": [1], "f": [True]})
     aggs = {"n": sw.count()}
     with pytest.raises(sw.SpecError, match=message):
@@ -240,7 +243,7 @@ def test_what_does_not_apply_is_refused(options: dict[str, Any], message: str) -
 @pytest.mark.parametrize("ties", [None, "o"])
 @pytest.mark.parametrize("size", [1, 7, 240])
 @pytest.mark.usefixtures("sparse")
-def test_the_open_window_of_a_key_is_asked(size: int, ties: str | None) -> None:
+def test_queries_answer_the_open_window_of_a_key(size: int, ties: str | None) -> None:
     """It has the rows after the last flag up to a time, or the row of `plus=`."""
     draw = random.Random(size)
     request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT["until"]}
@@ -266,7 +269,7 @@ def test_the_open_window_of_a_key_is_asked(size: int, ties: str | None) -> None:
         assert with_row == {"ids_until_f": "|".join([*ids, "-1"])}
 
 
-def test_windows_that_a_flag_closed_are_not_asked() -> None:
+def test_queries_of_windows_that_a_flag_closed_are_refused() -> None:
     """Their rows were evicted, or will be."""
     windows = sw.KeyedWindows(on="t", window=sw.until("f"), aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1, 2, 5], "f": [False, True, False]}))

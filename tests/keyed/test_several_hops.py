@@ -23,7 +23,7 @@ SEVERAL: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
 @pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_each_window_comes_when_it_is_over(
+def test_each_window_is_emitted_when_it_is_closed(
     page: int, seed: int, name: str, by: list[str], aggs: dict[str, object]
 ) -> None:
     spec: dict[str, object] = {"on": "t", "by": by, "aggs": aggs, **SEVERAL[name]}
@@ -95,8 +95,8 @@ def test_a_watermark_emits_windows_by_their_ends() -> None:
     assert found["n"].to_pylist() == [2, 3, 3, 1]
 
 
-def test_windows_of_one_length_are_asked_once() -> None:
-    """A query has no grid, and so no slide."""
+def test_windows_of_one_length_are_queried_once() -> None:
+    """A query has no grid, so it has no slide."""
     windows = sw.KeyedWindows(
         on="t", windows=[10, sw.Query(10, every=5), 4], aggs={"n": sw.count()}
     )
@@ -104,7 +104,7 @@ def test_windows_of_one_length_are_asked_once() -> None:
     assert windows.query(at=9) == {"n_10": 3, "n_4": 1}
 
 
-def test_empty_windows_of_an_only_one_are_labelled_too() -> None:
+def test_empty_windows_of_a_single_window_are_labelled() -> None:
     windows = sw.KeyedWindows(
         on="t", windows=[2], every=2, empty=True, aggs={"n": sw.count()}
     )

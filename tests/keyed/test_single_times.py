@@ -1,4 +1,4 @@
-"""Single times from users: the fast path reads them as a column does."""
+"""Single times from users: the fast path equals that by a column."""
 
 import random
 from datetime import UTC, datetime, timedelta, timezone

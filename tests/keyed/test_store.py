@@ -1,4 +1,4 @@
-"""The native store of keys, as Python sees it: types of keys, numbers of rows."""
+"""The native store of keys, from Python: types of keys, numbers of rows."""
 
 import datetime as dt
 import decimal
@@ -127,7 +127,7 @@ def test_entries_are_removed_and_inserted_in_one_step() -> None:
     store.check_invariants()
 
 
-def test_a_store_may_hold_numbers_alone() -> None:
+def test_a_store_may_hold_only_numbers() -> None:
     key = pa.array(["a"])
     store = _core.KeyedStore([], [key.slice(0, 0)], [], [], True)
     numbers = ints(*range(2000))
@@ -138,7 +138,7 @@ def test_a_store_may_hold_numbers_alone() -> None:
     assert store.nbytes < 2000 * 20 + 2**17
 
 
-def test_sessions_go_once_they_are_over() -> None:
+def test_sessions_are_removed_once_they_are_closed() -> None:
     key = pa.array(["a", "a", "a", "b"])
     store = store_of(key)
     store.insert([key], ints(1, 4, 10, 8), [ints(1, 1, 1, 1)], ints(0, 1, 2, 3))
@@ -152,7 +152,7 @@ def test_sessions_go_once_they_are_over() -> None:
     assert store.next_session(3) is None
 
 
-def test_windows_are_named_with_their_keys() -> None:
+def test_windows_come_with_their_keys() -> None:
     key = pa.array(["b", "a", "b"])
     store = store_of(key)
     store.insert([key], ints(1, 2, 11), [ints(1, 1, 1)], ints(0, 1, 2))
@@ -183,7 +183,7 @@ def test_rows_of_equal_arrival_see_one_another() -> None:
     assert keys == 1
 
 
-def test_entries_go_but_the_last_of_each_key() -> None:
+def test_evict_keeps_the_last_entries_of_each_key() -> None:
     store = store_of(pa.array(["a"]))
     times = ints(*range(1000))
     for at in (0, 500):

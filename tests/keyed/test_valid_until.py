@@ -1,7 +1,7 @@
-"""`valid_until=True`: when answers change since rows leave, against the meaning.
+"""`valid_until=True`: when answers change because rows leave, against its definition.
 
-The rows of a window are asked again by `rolling(at=)`, at each time at which one of
-them leaves it: the answer holds until the first of these at which it is another.
+`rolling(at=)` answers for each time at which a row leaves the window. The answer holds
+until the first of these times at which it differs.
 """
 
 import datetime as dt
@@ -111,9 +111,9 @@ def table(of: list[dict[str, Any]]) -> pa.Table:
 def meant(
     held: list[dict[str, Any]], key: str, at: int, length: int, spec: dict[str, Any]
 ) -> tuple[list[Any], int | None]:
-    """The first time at which the answer over these rows is another.
+    """The first time at which the answer over these rows changes.
 
-    And those up to there at which it may differ in its last bits, as floats do.
+    Also the times up to it at which a float may differ in its last bits.
     """
     closed, offset = spec["closed"], spec["offset"]
 
@@ -150,13 +150,13 @@ def are_near(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def shown(answer: object) -> str:
-    """Answers as text, in which NaN is NaN and both zeros are one."""
+    """Answers as text, in which NaN equals NaN and both zeros are equal."""
     return re.sub(r"-0\.0(?!\d)", "0.0", repr(answer))
 
 
 @pytest.mark.parametrize("name", sorted(AGGS))
 def test_answers_hold_until_rows_that_matter_leave(name: str) -> None:
-    """Each aggregation with `closed`, `offset`, `min_rows`, and an extra row."""
+    """Cases have `closed`, `offset`, `min_rows` and an extra row."""
     draw = random.Random(f"{SEED} {name}")
     agg = AGGS[name]
     cases = product(["right", "left", "both", "neither"], [0, 1, 3], [False, True])
@@ -204,7 +204,7 @@ def test_answers_hold_until_rows_that_matter_leave(name: str) -> None:
 def test_windows_that_rows_begin_or_close_do_not_expire(
     plus: bool, min_rows: int
 ) -> None:
-    """`landmark` and `until`; a window of time beside them does."""
+    """These are `landmark` and `until`; a window of time beside them expires."""
     draw = random.Random(SEED)
     aggs = {"n": sw.count("x", where="w"), "m": sw.median("x")}
     held = rows(draw, 14)
@@ -226,15 +226,15 @@ def test_windows_that_rows_begin_or_close_do_not_expire(
 
 
 def test_a_null_of_min_rows_stays_as_rows_leave() -> None:
-    """Two rows of four are too few, as one is."""
+    """With `min_rows` of four, two rows are too few, and so is one."""
     windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": sw.sum("x")}, min_rows=4)
     windows.ingest(pa.table({"t": [1, 2, 3, 4, 5], "x": [1, 2, 3, 4, 5]}))
     assert windows.query(at=7, valid_until=True)["valid_until_9"] == 10
     assert windows.query(at=3, valid_until=True)["valid_until_9"] is None
 
 
-def test_an_integer_that_would_not_fit_is_another_answer() -> None:
-    """What `rolling` would refuse then; with "null" it stays null."""
+def test_an_overflow_changes_the_answer() -> None:
+    """`rolling` would refuse it; with "null" it stays null."""
     rows = pa.table({"t": [1, 2, 3, 4], "x": [-(2**62), 2**62, 2**62, 0]})
     aggs = {"x": sw.sum("x")}
     windows = sw.KeyedWindows(on="t", windows=9, aggs=aggs)
@@ -255,10 +255,10 @@ def test_an_integer_that_would_not_fit_is_another_answer() -> None:
     ],
     ids=["decimals", "zeros", "uint64"],
 )
-def test_results_are_compared_not_what_they_are_made_of(
+def test_results_are_compared_not_their_components(
     agg: sw.Aggregation, values: list[Any], kind: pa.DataType
 ) -> None:
-    """Both zeros are one; decimals are sums of parts."""
+    """Both zeros are equal; decimals are sums of parts."""
     windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": agg})
     windows.ingest(pa.table({"t": [1, 1, 2], "x": pa.array(values, kind)}))
     assert windows.query(at=4, valid_until=True)["valid_until_9"] == (
@@ -279,10 +279,10 @@ def test_lists_with_offsets_and_sizes_are_compared_like_lists() -> None:
 
 
 @pytest.mark.parametrize("same", [1, 7, 8, 9, 63, 64, 65, 200])
-def test_few_changes_are_looked_at_before_many(
+def test_few_changes_are_compared_before_many(
     same: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folds change with each row, and results with the row behind `same` others."""
+    """Folds change with each row, and results with the row after `same` others."""
     looked: list[int] = []
 
     def noted(of: Any, counts: Any, times: pa.Array, left: Any) -> list[pa.Array]:
@@ -313,7 +313,7 @@ def test_few_changes_are_looked_at_before_many(
 def test_changes_are_of_the_rows_of_their_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A batch between two looks at changes counts for both."""
+    """A batch between two steps counts for both."""
     windows = sw.KeyedWindows(on="t", by="k", windows=1000, aggs={"x": sw.first("x")})
     zeros = [(-0.0, 0.0)[at % 2] for at in range(50)]
     ticks = [*range(10, 60)]

@@ -1,4 +1,4 @@
-"""Rows of batches: whose memory they are in, and which are due at a watermark."""
+"""Rows of batches: their memory, and those that are due at a watermark."""
 
 import datetime as dt
 import decimal
@@ -81,7 +81,7 @@ def test_batches_without_times_are_refused() -> None:
 
 
 def test_a_row_that_waits_does_not_keep_its_batch() -> None:
-    """Of a thousand rows of long text, one is from the future."""
+    """One of a thousand rows of long text has a time far ahead."""
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
     expected = []
     for start in range(0, 5000, 1000):
@@ -102,8 +102,8 @@ def test_a_row_that_waits_does_not_keep_its_batch() -> None:
     assert set(answers["word"].to_pylist()) == {"word" * 250}
 
 
-def test_rows_that_wait_count_where_they_are_in_no_page() -> None:
-    """After a merge of pages the rows of a batch are in memory of their own."""
+def test_nbytes_counts_waiting_rows_outside_pages() -> None:
+    """After a merge of pages, waiting rows have memory of their own."""
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
     words = [f"{at:01000}" for at in range(10)]
     for start in range(0, 800, 10):

@@ -21,7 +21,7 @@ def test_the_hash_of_a_key_is_its_bucket(spark: Any) -> None:
 
 
 @pytest.mark.parametrize(("buckets", "partitions"), [(8, 2), (8, 3), (5, 8), (32, 12)])
-def test_partitions_get_as_many_buckets(
+def test_partitions_get_equal_numbers_of_buckets(
     spark: Any, buckets: int, partitions: int
 ) -> None:
     rows = spark.createDataFrame([(key,) for key in bucket_keys(buckets)], "bucket int")

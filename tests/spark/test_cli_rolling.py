@@ -1,4 +1,4 @@
-"""`slidewise rolling --engine spark` gives what the local engine gives."""
+"""`slidewise rolling --engine spark` has the results of the local engine."""
 
 import random
 import re
@@ -102,7 +102,7 @@ def test_time_format(tmp_path: Path, text: str, form: str, expected: list[int]) 
         (ISO + "later,3\n", [], "holds 'later', which is not written like the rows"),
     ],
 )
-def test_one_line_about_times(
+def test_wrong_times_print_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     text: str,
@@ -117,7 +117,7 @@ def test_one_line_about_times(
     assert printed.count("\n") == 1, printed
 
 
-def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_separate_process_prints_one_line(tmp_path: Path) -> None:
     """The error is one line, without warnings and logs of PySpark."""
     source = tmp_path / "in.csv"
     source.write_text(US)
@@ -144,7 +144,7 @@ def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
         (["--on", "i"], "column 'i' has no time in the row of k="),
     ],
 )
-def test_one_line(
+def test_wrong_calls_print_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
     table = random_table(random.Random(1), 20, keys=4, span=90)

@@ -1,4 +1,4 @@
-"""`slidewise stream` gives what the functions give, and reports its progress."""
+"""`slidewise stream` has the results of the functions, and reports its progress."""
 
 import datetime as dt
 import os
@@ -34,16 +34,16 @@ def feed(tmp_path: Path) -> Feed:
 
 
 def stream(feed: Feed, *more: str) -> list[str]:
-    """The command, over the files of a feed, one in each micro-batch."""
+    """The command over the files of a feed, one file per micro-batch."""
     folder = str(feed.folder / "in")
     several = ["--files-per-trigger", "1", "--late", "30s", "--trigger", "once"]
     return ["stream", folder, *SPEC, *several, *more]
 
 
-def test_files_to_parquet_goes_on_where_it_was(
+def test_files_to_parquet_continue_from_the_checkpoint(
     spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Late rows are counted; the sum at the end is of the last run only."""
+    """Late rows are counted; the printed sum is of the last run only."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     command = stream(feed, "--window", "10s", *out)
     assert main(command) == 0
@@ -62,10 +62,10 @@ def test_files_to_parquet_goes_on_where_it_was(
     assert sum(int(count) for _, count in sums) == late > 0
 
 
-def test_hopping_onto_the_terminal(
+def test_hopping_without_a_sink_prints_results(
     spark, feed, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a sink, answers are printed and no checkpoint is kept."""
+    """Results go to the terminal, and no checkpoint is kept."""
     command = stream(feed, "--window", "1m", "--every", "30s", "--quiet")
     assert main(command) == 0
     captured = capsys.readouterr()
@@ -119,7 +119,7 @@ def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_the_user_got_wrong_is_one_line(
+def test_wrong_arguments_print_one_line(
     spark, feed, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
     command = ["stream", str(feed.folder / "in"), *SPEC, "--window", "1m", *more]
@@ -129,7 +129,7 @@ def test_what_the_user_got_wrong_is_one_line(
     assert printed.count("\n") == 1
 
 
-def test_folders_that_say_nothing(
+def test_empty_folders_and_missing_schemas_are_refused(
     spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [*SPEC, "--window", "1m", "--late", "1m"]
@@ -141,10 +141,10 @@ def test_folders_that_say_nothing(
     assert "--kafka needs --schema" in capsys.readouterr().err
 
 
-def test_another_query_on_the_checkpoint_is_one_line(
+def test_another_query_on_the_checkpoint_prints_one_line(
     spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stream that fails names the reason in one line; without new rows, too."""
+    """A stream that fails prints the reason in one line, also without new rows."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
     other = stream(feed, "--window", "2m", "--quiet", *out)
@@ -193,14 +193,14 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
 
 
 def test_a_machine_too_busy_to_start_a_python() -> None:
-    """The message does not repeat all of Spark's."""
+    """The message does not contain all of Spark's message."""
     from slidewise.cli.spark_stream import _explain_failure
 
     reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
     assert "too busy" in _explain_failure(Namespace(), reason)
 
 
-def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_stream(feed, tmp_path: Path) -> None:
     """The answers so far are written, and the exit code is 130."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     command = stream(feed, "--window", "1m", *out)

@@ -83,8 +83,8 @@ spark.stop()
 """
 
 
-def test_by_connect(tmp_path: Path) -> None:
-    """Batch and stream run on one server, since its start takes longest."""
+def test_batch_and_streams_by_connect(tmp_path: Path) -> None:
+    """Batch and stream run on one server, because its start takes longest."""
     helpers = Path(__file__).parents[1] / "helpers"
     paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(

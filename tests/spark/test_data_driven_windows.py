@@ -88,7 +88,7 @@ def test_weeks_begin_on_mondays(spark: Any) -> None:
     assert [f"{begin:%A %Y-%m-%d}" for begin in begins] == ["Monday 1969-12-29"]
 
 
-def test_the_order_of_equal_times_is_asked_for() -> None:
+def test_then_by_is_required() -> None:
     with pytest.raises(sw.SpecError, match="window 'until_f' depends on the order"):
         hopping(on="t", window=sw.until("f"), aggs={"n": sw.count()})
 
@@ -117,7 +117,7 @@ def flagged(batch: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> None:
-    """Two runs of the query answer up to the watermark."""
+    """Two runs of the query give the answers up to the watermark."""
     feed = Feed(tmp_path, 7, LATE)
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, **STREAMED[name]}
     for _ in range(2):
@@ -165,7 +165,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "window", "message"), REFUSED)
-def test_streams_refuse_what_they_could_not_retract(
+def test_streams_refuse_results_that_cannot_be_retracted(
     spark: Any, call: Any, window: dict[str, Any], message: str
 ) -> None:
     stream = spark.readStream.format("rate").load()

@@ -22,7 +22,7 @@ KINDS = pa.schema(
 
 
 def left(table: pa.Table, then_by: list[str]) -> pa.Table:
-    """Each deletion takes the first by `then_by`, nulls last, else the first."""
+    """Each deletion takes the first row by `then_by`, nulls last, else the first."""
     kept: list[dict[str, Any]] = []
     rows = table.to_pylist()
     for row in sorted(rows, key=lambda row: [_rank(row[name]) for name in then_by]):
@@ -39,7 +39,7 @@ def left(table: pa.Table, then_by: list[str]) -> pa.Table:
 
 
 def _rank(value: float | None) -> tuple[int, float]:
-    """Values, then NaN, then nulls."""
+    """The order is values, then NaN, then nulls."""
     if value is None:
         return 2, 0.0
     return (1, 0.0) if value != value else (0, value)

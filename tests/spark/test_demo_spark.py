@@ -1,4 +1,4 @@
-"""The demo of both engines: small, on the session at hand."""
+"""The demo of both engines, small, on the session of the tests."""
 
 import re
 
@@ -19,7 +19,7 @@ def test_the_engines_agree(spark, capsys: pytest.CaptureFixture[str]) -> None:
     assert text.endswith("0 cells differ.")
 
 
-def test_what_differs_is_counted() -> None:
+def test_differences_are_counted() -> None:
     """Cells differ by a value, a null, a missing row or an extra row."""
     columns = {name: [1.0, 2.0, None] for name in demo_spark.RESULTS}
     table = pa.table({"trip": [1, 2, 3], **columns})
@@ -30,7 +30,7 @@ def test_what_differs_is_counted() -> None:
     assert demo_spark.differing(other, table) == 2
 
 
-def test_a_single_cell_fails_it(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_cell_fails_the_demo(spark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_spark, "compare", lambda *_: [{"cells differ": 1}])
     with pytest.raises(SystemExit, match="disagree in 1 cells"):
         demo_spark.run(spark, rows=10, count=2)

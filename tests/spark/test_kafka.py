@@ -52,7 +52,7 @@ class Topic:
         self.servers = {"kafka.bootstrap.servers": address}
 
     def produce(self, rows: pa.Table) -> None:
-        """Sends rows, a burst."""
+        """Sends rows as a burst."""
         frame = self._values(self.spark.createDataFrame(rows))
         frame.write.format("kafka").options(**self._out()).save()
 
@@ -63,18 +63,18 @@ class Topic:
         return writer.start()
 
     def stream(self, schema: Any) -> Any:
-        """The rows as they come."""
+        """The rows in order of arrival."""
         reader = self.spark.readStream.format("kafka").options(**self._in())
         return self._rows(reader.load(), schema)
 
     def consume(self, schema: Any) -> pa.Table:
-        """All rows up to now. Of doubles, which a restart may send, one is kept."""
+        """All rows so far, without the duplicates that a restart may send."""
         reader = self.spark.read.format("kafka").options(**self._in())
         rows = reader.load().dropDuplicates(["key"])
         return self._rows(rows, schema).toArrow()
 
     def records(self) -> list[tuple[bytes, bytes]]:
-        """All keys and values up to now, with doubles."""
+        """All keys and values so far, with duplicates."""
         reader = self.spark.read.format("kafka").options(**self._in())
         return [(row.key, row.value) for row in reader.load().collect()]
 

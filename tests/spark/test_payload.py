@@ -62,7 +62,7 @@ def test_a_row_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_results_come_in_small_payloads() -> None:
-    """Large ones would be garbage that the JVM collects apart."""
+    """The JVM would allocate large payloads in regions of their own."""
     results = pa.table({"n": range(100_000)})
     counts = dict.fromkeys(METRICS, 1.0)
     first, *others = output_rows([results.slice(0, 10), results.slice(10)], counts)

@@ -55,7 +55,9 @@ def trips(spark: Any) -> Any:
         ({"aggs": {"T": sw.count()}, "windows": "1h"}, None),
     ],
 )
-def test_one_message(trips: Any, other: dict[str, Any], message: str | None) -> None:
+def test_wrong_calls_raise_one_message(
+    trips: Any, other: dict[str, Any], message: str | None
+) -> None:
     if message is None:
         assert rolling(trips, **{**CALL, **other}).columns[-1] == "T_1h"
         return

@@ -31,7 +31,7 @@ def users(spark: Any) -> Iterator[Any]:
         spark.conf.set(name, value)
 
 
-def test_no_setting_is_changed(users: Any, levels: list[str]) -> None:
+def test_settings_of_a_session_are_unchanged(users: Any, levels: list[str]) -> None:
     before = users.conf.getAll
     needed = rf"spark.conf.set\('{PROVIDER}', '.*RocksDB.*'\), which streams .* need;"
     with pytest.warns(UserWarning, match=needed):

@@ -120,7 +120,7 @@ def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
 
 
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
-    """Trips in the order of their ends, flights in that of their departures."""
+    """Trips arrive in order of their ends, flights in order of their departures."""
     tables = {"final": trips, "arrival": flights}
     late = dt.timedelta(hours=2)
     feeds, queries = {}, []
@@ -182,7 +182,7 @@ def test_a_marker_emits_the_last_rows(spark: Any, tmp_path: Path) -> None:
 
 
 def test_days_and_decimals_are_keys(spark: Any, tmp_path: Path) -> None:
-    """As in tables."""
+    """The rule is that for tables."""
     feed = Feed(tmp_path, 6, LATE)
     feed.write(3)
     exprs = {"day": "cast(t AS date)", "price": "cast(x AS decimal(21, 2))"}
@@ -221,7 +221,7 @@ def test_history_is_in_the_first_windows(spark: Any, tmp_path: Path) -> None:
 
 
 def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> None:
-    """With deletions of its own; the results do not depend on the buckets."""
+    """The history has deletions; results do not depend on the buckets."""
     feed = Feed(tmp_path, 6, LATE)
     feed.write(6)
     history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
@@ -264,7 +264,7 @@ def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> No
 
 
 def test_deleted_rows_are_dropped(spark: Any, tmp_path: Path) -> None:
-    """As on a batch DataFrame without the late ones."""
+    """Results are those of a batch DataFrame without the late rows."""
     feed = Feed(tmp_path, 4, LATE)
     feed.write(4)
     for at, batch in enumerate(feed.batches):
@@ -291,7 +291,7 @@ def test_deleted_rows_are_dropped(spark: Any, tmp_path: Path) -> None:
 def test_wrong_streaming_calls_are_refused_before_they_start(
     spark: Any, tmp_path: Path
 ) -> None:
-    """One SpecError each, which names a correct call."""
+    """Each raises one SpecError, which names a correct call."""
     feed = Feed(tmp_path, 0, LATE)
     feed.write(1)
     stream = read(spark, tmp_path)

@@ -29,7 +29,7 @@ def put(folder: Path, batches: list[pa.Table]) -> None:
 
 
 def stream(spark: Any, folder: Path) -> Any:
-    """The rows of these files."""
+    """The rows of the files."""
     schema = spark.read.parquet(str(folder / "in")).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     return reader.parquet(str(folder / "in"))

@@ -1,4 +1,4 @@
-"""A worker of Spark does not look for garbage in modules after each task."""
+"""Garbage collection in a worker of Spark does not visit modules."""
 
 import gc
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from slidewise.spark.arrow_ipc import write_ipc
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This process as a worker that has run no task."""
+    """This process, as a worker that has not run a task."""
     worker_memory._freeze.cache_clear()
     monkeypatch.setattr(worker_memory.TaskContext, "get", lambda: object())
     frozen = gc.get_freeze_count()
@@ -36,7 +36,7 @@ def test_modules_are_frozen_once(worker: None) -> None:
     assert gc.collect() >= 1
 
 
-def test_the_driver_is_left_as_it_is() -> None:
+def test_the_driver_is_unchanged() -> None:
     worker_memory._freeze.cache_clear()
     before = gc.get_freeze_count()
     worker_memory.freeze_modules()

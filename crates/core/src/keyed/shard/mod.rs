@@ -408,7 +408,8 @@ impl<M: Monoid> Shard<M> {
     }
 }
 
-/// Up to where entries of a key may go: of those up to `until` the last `keep_rows` stay.
+/// The time up to which entries of a key may be evicted: of those at or before `until`, the
+/// last `keep_rows` stay.
 fn leaving<M: Monoid>(
     forest: &Forest<M>,
     root: Root,
