@@ -3,7 +3,7 @@
 use super::answering::Sink;
 use crate::aggregate::{Answer, NumberRun};
 
-/// Answers by span and aggregation, in the order of the questions.
+/// Answers by span and aggregation, in the order of the query points.
 #[derive(Debug)]
 pub struct NumberColumns {
     rows: usize,
@@ -11,7 +11,7 @@ pub struct NumberColumns {
     aggs: usize,
     /// Column by column: a validity bit for each value, then the values.
     words: Vec<u64>,
-    /// Per answered row, its position in the order of the questions.
+    /// Per answered row, its position in the order of the query points.
     order: Vec<u32>,
     /// Whether all answers so far are numbers that fit int64 or float64.
     fits: bool,

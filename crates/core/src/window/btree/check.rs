@@ -73,7 +73,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         )?;
         require(
             self.counted() == self.len,
-            format_args!("aggregates are of {} entries of {entries}", self.counted()),
+            format_args!("aggregates cover {} of {entries} entries", self.counted()),
         )?;
         let idle = self.nodes.idle();
         require(
@@ -202,7 +202,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         require(
             kept.count == entries,
             format_args!(
-                "the aggregate of node {id} is of {entries} entries, not {}",
+                "the aggregate of node {id} covers {} entries, not {entries}",
                 kept.count
             ),
         )?;
