@@ -5,7 +5,7 @@ takes for each further factor the value with which most pairs are new.
 """
 
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from random import Random
 from typing import Any
 
@@ -84,27 +84,32 @@ class Cover:
         case["aggs"] = aggs
         if len(aggs) == 2:
             case["company"] = self.random.choice(["many", "many", "many", "two"])
-        case = self._best(list(_centres(case)))
+        case = self._best(case, list(_centres(case)))
         names = [name for name in FACTORS if name not in case]
         self.random.shuffle(names)
         for name in names:
             further = [{**case, name: value} for value in FACTORS[name]]
-            case = self._best([one for one in further if fits(one)])
+            case = self._best(case, [one for one in further if fits(one)])
         for _ in range(_SIZES[case["company"]] - len(aggs)):
             more = [name for name in CATALOGUE if name not in case["aggs"]]
-            case = self._best([{**case, "aggs": [*case["aggs"], a]} for a in more])
+            further = [{**case, "aggs": [*case["aggs"], agg]} for agg in more]
+            case = self._best(case, further)
         return case
 
-    def _best(self, cases: list[Case]) -> Case:
-        """A value with most new pairs; of equal ones, not a slow one if possible."""
-        self.random.shuffle(cases)
+    def _best(self, case: Case, further: list[Case]) -> Case:
+        """The further case with most new pairs; of equal ones, not a slow one."""
+        self.random.shuffle(further)
+        known = items(case)
         return max(
-            cases,
-            key=lambda case: (self._new(case), case.get("page") != "real"),
+            further,
+            key=lambda one: (self._new(known, one), one.get("page") != "real"),
         )
 
-    def _new(self, case: Case) -> int:
-        return sum(pair in self.missing for pair in pairs(case))
+    def _new(self, known: list[Item], case: Case) -> int:
+        """The number of new pairs of a case with items that were not known."""
+        added = [item for item in items(case) if item not in known]
+        among = chain(combinations(added, 2), product(added, known))
+        return sum(frozenset(pair) in self.missing for pair in among)
 
 
 def alone(random: Random) -> Iterator[Case]:
