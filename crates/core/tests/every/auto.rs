@@ -148,8 +148,10 @@ fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, 
     for at in 0..64 {
         let op = generator.op();
         let at = || format!("seed {seed}, step {at}, {op:?} on {}", first.name);
-        let times: Vec<i64> = contents(&mut oracle).iter().map(|entry| entry.0).collect();
-        cause = cause.or_else(|| refusal(&times, first, &op));
+        cause = cause.or_else(|| {
+            let times: Vec<i64> = contents(&mut oracle).iter().map(|entry| entry.0).collect();
+            refusal(&times, first, &op)
+        });
         assert_eq!(
             step(&mut auto, &op, dtype),
             step(&mut oracle, &op, dtype),
