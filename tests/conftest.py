@@ -6,6 +6,7 @@ example and goes on, and the end of the process would hide the first one.
 """
 
 import faulthandler
+import gc
 import os
 from collections.abc import Iterator
 
@@ -37,6 +38,12 @@ def limit_of(item: pytest.Item) -> float:
         return float(marker.args[0])
     given: float | None = item.config.getoption("timeout")
     return float(item.config.getini("timeout")) if given is None else given
+
+
+def pytest_collection_finish() -> None:
+    """Each collection of garbage would visit the eleven thousand tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,11 +15,9 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process, as a worker that has not run a task."""
     worker_memory._freeze.cache_clear()
     monkeypatch.setattr(worker_memory.TaskContext, "get", lambda: object())
-    frozen = gc.get_freeze_count()
+    gc.unfreeze()  # what tests/conftest.py has frozen; the test freezes it again
     yield
     worker_memory._freeze.cache_clear()
-    if not frozen:
-        gc.unfreeze()
 
 
 def test_modules_are_frozen_once(worker: None) -> None:
