@@ -288,9 +288,9 @@ class Query:
         return self._sorted(rows, (TIME, *ties))
 
     def sort_batch(self, rows: pa.Table) -> pa.Table:
-        """Brings rows of one batch in the order of those of equal time.
+        """Sorts rows of one batch by time, then by `arrival=`, then by `then_by`.
 
-        That of their arrival, then `then_by`; rows without either stay as they are.
+        Without either of these, rows stay in their order.
         """
         names = (*self.spec.arrivals, *self.then_by)
         return self._sorted(rows, (TIME, *names)) if names else rows
