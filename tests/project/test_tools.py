@@ -126,3 +126,18 @@ def test_every_program_of_core_tests_is_run():
     named = re.findall(r"--test ([a-z]+)", recipe[1])
     folders = (ROOT / "crates/core/tests").glob("*/main.rs")
     assert sorted(named) == sorted(folder.parent.name for folder in folders)
+
+
+def test_the_oldest_versions_are_installed(tmp_path, fake_uv):
+    """The override of pyproject.toml would replace that of pandas."""
+    (tmp_path / ".python-versions/3.11-oldest").mkdir(parents=True)
+    done = subprocess.run(
+        [ROOT / "tools/test-python", "--oldest", "3.11"],
+        cwd=tmp_path,
+        env=fake_uv,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wanted = ".python-versions/3.11-oldest/requirements.txt"
+    assert f"install --quiet --requirement {wanted} --override {wanted}" in done.stdout
