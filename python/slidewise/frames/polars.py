@@ -28,7 +28,8 @@ def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
 
     The function is checked now, on a frame without rows.
     """
-    schema = function(lazy.collect_schema().to_frame()).schema
+    empty = sys.modules["polars"].DataFrame(schema=lazy.collect_schema())
+    schema = function(empty).schema
     return lazy.map_batches(function, schema=schema)
 
 
