@@ -115,9 +115,11 @@ class Stages:
         )
         console = Console(stderr=True)
         try:
-            with Progress(
-                *columns, console=console, transient=True, disable=self._quiet
-            ) as bars:
+            # Into a file, rich 13 prints an empty line though nothing is to show.
+            if self._quiet:
+                yield lambda _: None
+                return
+            with Progress(*columns, console=console, transient=True) as bars:
                 task = bars.add_task(name, total=None)
                 yield lambda done: bars.update(task, completed=done, total=1.0)
         finally:
