@@ -48,19 +48,25 @@ class _PolarsFrame:
         return int(self._table.height)
 
     def column(self, name: str) -> pa.Array:
-        if self._table.schema[name] == sys.modules["polars"].Object:
+        polars, dtype = sys.modules["polars"], self._table.schema[name]
+        if dtype == polars.Object:
             raise SpecError(
                 f"column {name!r} holds Python objects, which have no Arrow type: cast "
                 "it first"
             )
         try:
-            return self._table.get_column(name).rechunk().to_arrow()
+            array = self._table.get_column(name).rechunk().to_arrow()
         except pa.ArrowInvalid as error:
             raise SpecError(
-                f"column {name!r} holds {self._table.schema[name]}, which pyarrow "
+                f"column {name!r} holds {dtype}, which pyarrow "
                 f"{pa.__version__} has no type for ({error}): cast it first, integers "
                 "to Int64, UInt64 or Decimal(38, 0)"
             ) from error
+        if dtype == polars.Enum and not array.type.ordered:  # in polars 1.0
+            array = pa.DictionaryArray.from_arrays(
+                array.indices, array.dictionary, ordered=True
+            )
+        return array
 
     def never_null(self, name: str) -> bool:  # noqa: ARG002
         return False
