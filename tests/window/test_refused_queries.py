@@ -95,7 +95,9 @@ def test_a_query_is_dropped_by_any_int():
     w.drop(np.int64(1))
     assert w.queries == [sw.Query(4, 2), None]
     for index in (np.bool_(False), np.int64(-1), np.uint64(2**63), 0.0):
-        with pytest.raises(sw.SpecError, match=r"there is no query .* are left are 0"):
+        with pytest.raises(
+            sw.SpecError, match=r"there is no query .*: the remaining ones are 0"
+        ):
             w.drop(index)
 
 
