@@ -247,7 +247,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let together = count <= ROWS_PER_HOLD;
         if together {
             for (shard, rows) in &shards {
-                shard.warm(&placed[rows.clone()]);
+                shard.warm_for_query(&placed[rows.clone()]);
             }
         }
         let order = placed.iter().map(|row| row.row() as u32).collect();
@@ -425,7 +425,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
         // Prefetch: the cache misses of the search and of the fold overlap.
-        shard.warm(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
+        shard.warm_for_query(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
         let plus = None;
         let point = Point { number, at, plus };
         answer_one(&self.aggregation, spans, &shard, &point, visit);

@@ -222,6 +222,22 @@ impl<M: Monoid> Shard<M> {
         std::hint::black_box(seen);
     }
 
+    /// As `warm`, for queries of a few keys, which of trees also read the folds of children. Each
+    /// step is for all keys, so that their cache misses overlap. Of many keys it would read more
+    /// than a cache holds.
+    pub fn warm_for_query(&self, rows: &[Placed]) {
+        let heads = rows
+            .iter()
+            .filter_map(|row| self.heads.get(row.key() as usize));
+        let mut seen = 0;
+        for step in 0..3 {
+            seen ^= heads.clone().fold(0, |seen, head| {
+                seen ^ self.forest.touch_step(head.root, step)
+            });
+        }
+        std::hint::black_box(seen);
+    }
+
     /// Removes entries of a key, then inserts rows; both are in order. Removes a key without
     /// entries.
     pub fn change(

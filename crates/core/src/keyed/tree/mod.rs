@@ -151,6 +151,29 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
+    /// Reads what a query of a key reads first, a step at a time, each with the addresses that
+    /// the one before has read: see [`super::shard::Shard::warm_for_query`].
+    #[inline]
+    pub fn touch_step(&self, root: Root, step: usize) -> i64 {
+        let Root::Tree { node, .. } = root else {
+            return if step == 0 { self.touch(root) } else { 0 };
+        };
+        let children = &self.nodes[node as usize];
+        match step {
+            0 => children.len() as i64,
+            1 => children.iter().fold(0, |seen, child| {
+                seen ^ child.first ^ i64::from(child.count) ^ i64::from(child.agg.is_some())
+            }),
+            // The ends of short windows are in the last leaves.
+            _ => children.iter().rev().take(2).fold(0, |seen, child| {
+                seen ^ match child.below {
+                    Below::Leaf(block) => self.blocks.touch(block),
+                    Below::Node(node) => self.nodes[node as usize].len() as i64,
+                }
+            }),
+        }
+    }
+
     fn last(&self, node: u32) -> &Child<M::Partial> {
         let children = &self.nodes[node as usize];
         children.last().expect("nodes have children")
