@@ -529,11 +529,7 @@ def check_laws(plan: WindowPlan) -> None:
             lacking = [
                 repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
             ]
-            shown = ", ".join(lacking) or "several aggregations at once"
-            queries = plan.asked_queries
-            if not lacking and queries is not None and queries.flags:
-                beside = ", ".join(map(repr, aggs))
-                shown = f"{beside} beside the flag {queries.flags[0]!r}"
+            shown = ", ".join(lacking) or "the set of aggregations"
             numbers = [
                 (agg.kind, False) if agg.kind in OBJECT_KINDS else kind
                 for agg, kind in zip(aggs, kinds, strict=True)

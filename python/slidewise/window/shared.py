@@ -74,10 +74,11 @@ class SharedWindow(_core.Window):
         queries: Queries with range and slide (`Query`), instead of `ranges`.
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
-            chooses slick_deque for results that are one of the values and for integers
-            that subtract exactly, else flat_fit, which needs no law. With `queries` the
-            algorithm is the final aggregator, which may also be "fiba"; "auto" chooses
-            slick_deque for results that are one of the values, otherwise flat_fit.
+            chooses slick_deque for one aggregation whose result is one of the values
+            and for integers that subtract exactly, else flat_fit, which needs no law.
+            With `queries` the algorithm is the final aggregator, which may also be
+            "fiba"; "auto" chooses slick_deque for one aggregation whose result is one
+            of the values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An
             entry at most this far behind the latest is inserted in order of time; a
             later one raises `OutOfOrderError`. None if entries come in order.
@@ -103,8 +104,9 @@ class SharedWindow(_core.Window):
 
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 
-    Cost: combines per entry, for q ranges: slick_deque < 2 in all for results that are
-    one of the values, otherwise 2q; flat_fit, if queried after every entry, 3 for one
+    Cost: combines per entry, for q ranges: slick_deque < 2 in all for a result that is
+    one of the values (< 2 per part of several: range has the ends and the presence of a
+    value), otherwise 2q; flat_fit, if queried after every entry, 3 for one
     range, q for ranges of all lengths or each twice the next, and 2 to 4 per range for
     others; daba_chain at most 7q. With `queries`: one per entry, and the above per
     slice instead of per entry.

@@ -552,10 +552,7 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
             others.iter().all(|agg| agg.kind.brings_inverse())
                 && RecordPlan::invertible(&plain, &dtypes).is_some()
         }
-        Law::Selection => match aggs {
-            [only] if matches!(only.kind, Kind::Min | Kind::Max) => columns == 1,
-            _ => selective_record(aggs, &dtypes).is_some(),
-        },
+        Law::Selection => selective_record(aggs, &dtypes).is_some(),
         Law::InverseOrSelection => {
             obeys(Law::Inverse, aggs, columns) || obeys(Law::Selection, aggs, columns)
         }

@@ -10,7 +10,7 @@
 //! |          | comparisons per slide and part amortised, worst n; all ranges in one   |
 //! |          | walk                                                                   |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: Inv; Non-Inv one partial   |
-//! |          | per candidate of each part, up to 80                                   |
+//! |          | per candidate of each part, for min and max up to 80                   |
 //! | choose   | many ranges over one stream; min and max over random data              |
 //!
 //! Idea (Non-Inv): a value that a younger one outdoes can show in no answer again, so it
