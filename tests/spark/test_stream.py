@@ -37,7 +37,7 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 def test_streams_equal_tables(spark: Any, tmp_path: Path, seed: int) -> None:
     """Every `emit`, with restarts; `make test-streams` runs more streams."""
     names = list(QUERIES)[2 * seed : 2 * seed + 2]
-    counts = Script(spark, tmp_path, seed, 8, names).run()
+    counts = Script(spark, tmp_path, seed, 6, names).run()
     assert counts["cells"] > 0 < counts["late"]
 
 
