@@ -88,12 +88,12 @@ def test_labels_see_rows_that_arrived_no_later(closed: str, offset: Any) -> None
         aggs=LISTS,
         arrival=names,
     )
-    came, moments = tuples(table, names), tuples(labels, names)
-    for row, moment in enumerate(moments):
+    came, label_arrivals = tuples(table, names), tuples(labels, names)
+    for row, until in enumerate(label_arrivals):
         seen = [
             at
             for at in range(50)
-            if table["k"][at] == labels["k"][row] and came[at] <= moment
+            if table["k"][at] == labels["k"][row] and came[at] <= until
         ]
         seen.sort(key=lambda at: (table["t"][at], came[at], at))
         end = labels["t"][row] - (offset or 0)
