@@ -123,12 +123,8 @@ def choose_shared(
         'flat_fit'
     """
     matching = {"any"}
-    # Several deques take longer than flat_fit: those of a range, of several
-    # aggregations, and of min or max beside a flag, which is another column.
-    name = kinds[0][0]
-    single = len(kinds) == 1 and name != "range"
-    single &= columns == 1 or name not in ("min", "max")
-    if single and _core.obeys_law("selection", kinds, columns):
+    # The deques of several parts take longer than flat_fit.
+    if _core.selects_whole(kinds, columns):
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")
