@@ -168,16 +168,16 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_file_larger_than_the_memory_there_is(tmp_path: Path) -> None:
-    count, limit = 2_000_000, 400_000_000
+    count, limit = 1_000_000, 400_000_000
     source, target = tmp_path / "in.parquet", tmp_path / "out.arrow"
     places = pa.array(range(count), pa.int64())
     spread = pc.multiply(places, 2_654_435_761)
     times = pc.bit_wise_and(spread, (1 << 40) - 1)
     columns = {"t": times, "k": pc.bit_wise_and(places, 255)}
     values = times.cast(pa.float64())
-    table = pa.table({**columns, **{f"v{n}": values for n in range(25)}})
+    table = pa.table({**columns, **{f"v{n}": values for n in range(50)}})
     pq.write_table(
-        table, source, row_group_size=1 << 16, use_dictionary=False, compression="none"
+        table, source, row_group_size=1 << 15, use_dictionary=False, compression="none"
     )
     assert source.stat().st_size > limit
     command = ["rolling", str(source), "--on", "t", "--by", "k", "-o", str(target)]

@@ -242,7 +242,7 @@ def arrivals(data: Set) -> tuple[pa.Table, str]:
 @pytest.mark.parametrize("closed", CLOSED)
 def test_as_of_arrival_is_a_replay(data: Set, closed: str) -> None:
     table, arrival = arrivals(data)
-    table = table.slice(0, 10_000)
+    table = table.slice(0, 4_000)
     out = sw.rolling(
         table,
         on=data.on,
