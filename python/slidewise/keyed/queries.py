@@ -20,7 +20,7 @@ from slidewise.keyed.questions import (
     plus_row,
     ticks_of,
 )
-from slidewise.keyed.reader import FoldReader, Reader, RowReader
+from slidewise.keyed.reader import FoldReader, RowReader
 from slidewise.keyed.shard import Shard
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
@@ -266,15 +266,16 @@ class Queries(Locked):
     ) -> dict[str, Result]:
         """The results of questions by column, window by window."""
         spans = self._horizon(shard).windows(windows)
-        reader: Reader | None = self._fold_reader(shard)
+        reader = self._fold_reader(shard)
         if reader is None:
             with self._locked():
                 # A call that failed meanwhile has rolled the state back.
                 shard = self._asked("query()")
                 horizon = self._horizon(shard)
                 horizon.check(questions.ticks, spans)
-                reader = RowReader(shard)
-                answers = reader.answer(questions, spans, horizon, expiry=valid_until)
+                answers = RowReader(shard).answer(
+                    questions, spans, horizon, expiry=valid_until
+                )
             return answers.named(spans, shard.query)
         answers = reader.answer(
             questions, spans, self._horizon(shard), expiry=valid_until

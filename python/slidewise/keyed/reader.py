@@ -10,7 +10,7 @@ windows, because it alone sees its extra row.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +32,6 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = [
     "Answers",
     "FoldReader",
-    "Reader",
     "RowReader",
 ]
 
@@ -92,30 +91,6 @@ class Layout:
     keys: list[int]
     schema: pa.Schema
     leads: bool
-
-
-class Reader(Protocol):
-    """Answers questions to a stream."""
-
-    def answer(
-        self,
-        questions: Questions,
-        windows: Sequence[WindowSpec],
-        horizon: Horizon,
-        *,
-        expiry: bool,
-    ) -> Answers:
-        """Answers questions over windows whose rows are all kept.
-
-        Args:
-            questions: The questions.
-            windows: Windows of time or rows; any length.
-            horizon: How far back rows are kept.
-            expiry: Whether to find when results change because rows leave windows.
-
-        Raises:
-            ResultOverflowError: As for `rolling`.
-        """
 
 
 class FoldReader:
@@ -248,7 +223,19 @@ class FoldReader:
         *,
         expiry: bool,
     ) -> Answers:
-        """As in `Reader`. Cost: O(log n) per question, and the ends of its windows."""
+        """Answers questions over windows whose rows are all kept.
+
+        Args:
+            questions: The questions.
+            windows: Windows of time or rows; any length.
+            horizon: How far back rows are kept.
+            expiry: Whether to find when results change because rows leave windows.
+
+        Raises:
+            ResultOverflowError: As for `rolling`.
+
+        Cost: O(log n) per question, and the ends of its windows.
+        """
         index, spans = self.index, tuple(windows)
         plus = None if questions.plus is None else extra_rows(questions, self.query)
         name_row = named_by(questions, self.query)
@@ -274,7 +261,7 @@ class RowReader:
         *,
         expiry: bool,
     ) -> Answers:
-        """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
+        """As `FoldReader.answer`. Cost: a kernel call over the rows of the windows."""
         if questions.plus is not None:
             # The extra row of a question belongs to the window that it closes.
             windows = [
