@@ -236,11 +236,11 @@ class Snapshots(Queries):
             raise SnapshotError("the changes have no directory: they are damaged")
         try:
             with self._transaction() as before:
-                before |= self._store.held({*read.changed, *self._store.page_numbers})
-                self._store.restore(read.changed)
-                shard.pages.drop(read.changed)
+                before |= self._store.held({*read.pages, *self._store.page_numbers})
+                self._store.restore(read.pages)
+                shard.pages.drop(read.pages)
                 shard.pages.trusts = False
-                shard.follow(directory, read.changed)
+                shard.follow(directory, read.pages)
                 shard.pages.trusts = True
                 self._drop_others(shard)
                 self._directory, head = directory, read.head

@@ -14,7 +14,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from slidewise.errors import SnapshotError
@@ -35,19 +35,20 @@ _START = len(_MAGIC) + _LENGTH.size
 
 @dataclass(slots=True)
 class Snapshot:
-    """The contents of a snapshot, with those of incremental ones applied.
+    """The contents of a snapshot.
 
     Attributes:
         head: The query, and the position of the stream.
         directory: The directory of the shard.
-        pages: All pages.
+        pages: The pages; of an incremental snapshot those that were written, and None
+            for a removed one.
         checksum: The checksum that the next incremental snapshot must hold.
     """
 
     head: dict[str, Any]
     directory: bytes
-    pages: dict[int, bytes] = field(default_factory=dict)
-    checksum: int = 0
+    pages: dict[int, bytes | None]
+    checksum: int
 
 
 def pack(
@@ -86,36 +87,17 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
-        own, removed = _read(part, spec_hash, f"changes[{at - 1}]" if at else "blob")
+        own = _read(part, spec_hash, f"changes[{at - 1}]" if at else "blob")
         follows = own.head["follows"]
         if follows is not None:
-            _refuse_gap(read, follows, at)
-        if follows is not None and read is not None:
-            kept = {n: page for n, page in read.pages.items() if n not in removed}
-            own.pages = {**kept, **own.pages}
+            before = _require_follows(read, follows, at)
+            own.pages = {**before.pages, **own.pages}
         read = own
     assert read is not None, "there is one"
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The contents of an incremental snapshot.
-
-    Attributes:
-        head: The query, and the position of the stream.
-        directory: The directory of the shard.
-        changed: The pages that were written; None for a removed one.
-        checksum: The checksum of the snapshot.
-    """
-
-    head: dict[str, Any]
-    directory: bytes
-    changed: dict[int, bytes | None]
-    checksum: int
-
-
-def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
+def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Snapshot:
     """Reads one incremental snapshot.
 
     Args:
@@ -126,7 +108,7 @@ def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
     Raises:
         SnapshotError: If bytes are damaged, of a different spec, or do not follow it.
     """
-    own, removed = _read(blob, spec_hash, "changes")
+    own = _read(blob, spec_hash, "changes")
     follows = own.head["follows"]
     if follows is None:
         raise SnapshotError(
@@ -138,12 +120,11 @@ def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
             "these changes do not follow those restored or applied last: apply all "
             "results of changes() since, each once, in the order of the calls"
         )
-    changed: dict[int, bytes | None] = dict.fromkeys(removed)
-    changed.update(own.pages)
-    return Changes(own.head, own.directory, changed, own.checksum)
+    return own
 
 
-def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
+def _require_follows(before: Snapshot | None, follows: int, at: int) -> Snapshot:
+    """The snapshot that an incremental one follows."""
     if before is None:
         raise SnapshotError(
             "these bytes are what changes() returned: pass the bytes of to_bytes() "
@@ -154,10 +135,11 @@ def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
             f"changes[{at - 1}] does not follow the snapshot before it: pass all "
             "results of changes() since to_bytes(), in the order of the calls"
         )
+    return before
 
 
-def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
-    """Reads one snapshot; returns also the pages that it removes."""
+def _read(blob: Any, spec_hash: str, name: str) -> Snapshot:
+    """Reads one snapshot."""
     try:
         blob = memoryview(blob).cast("B")
     except TypeError as error:
@@ -189,11 +171,10 @@ def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
         since = head.get("since")
         known = checksum if since is None else since
         own = Snapshot(head, bytes(body[at:end]), {}, known)
-        removed = set()
         for page, size in head["pages"]:
             checked_ints(page)
             if size is None:
-                removed.add(page)
+                own.pages[page] = None
                 continue
             if checked_ints(size) < 0:
                 raise ValueError(f"page {page} of {size} bytes")
@@ -203,7 +184,7 @@ def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
             raise ValueError(f"{len(body)} bytes, not {end}")
     except BROKEN as error:
         raise damaged(error) from error
-    return own, removed
+    return own
 
 
 def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
