@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-__all__ = ["is_text"]
+__all__ = ["is_text", "type_without_view"]
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -18,3 +18,13 @@ def is_text(kind: pa.DataType) -> bool:
         or kind == pa.string_view()
         or (pa.types.is_dictionary(kind) and is_text(kind.value_type))
     )
+
+
+def type_without_view(kind: pa.DataType) -> pa.DataType:
+    """The type of a column as text or bytes with offsets, if it is a view of these.
+
+    Arrow cannot sort and take views.
+    """
+    if kind == pa.string_view():
+        return pa.large_string()
+    return pa.large_binary() if kind == pa.binary_view() else kind

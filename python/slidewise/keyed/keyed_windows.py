@@ -28,14 +28,13 @@ from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import Snapshot, damaged, read_all
-from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_views
+from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
 from slidewise.keyed.validation import (
     check_emit,
     check_late_rows,
     check_options,
     parse_late,
     parse_schema,
-    parse_spec,
     refuse_flag,
     then_columns,
 )
@@ -47,7 +46,10 @@ from slidewise.spec.spec import (
     Spec,
     check_column_name,
     given_keywords,
+    given_spec,
+    refuse_mixed,
 )
+from slidewise.table.encoding import without_views
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]
@@ -186,7 +188,8 @@ class KeyedWindows(Snapshots):
             empty=empty,
             overflow=overflow,
         )
-        self._spec = parse_spec(spec, request)
+        self._spec = given_spec(spec, request, "KeyedWindows")
+        refuse_mixed(self._spec, "KeyedWindows")
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
         check_emit(self._emit, self._spec)
@@ -565,7 +568,7 @@ class KeyedWindows(Snapshots):
                     Argument(name),
                     " is in the snapshot, and cannot change: leave it out",
                 )
-        spec = parse_spec(spec, request, "KeyedWindows.from_bytes")
+        spec = given_spec(spec, request, "KeyedWindows.from_bytes")
         read = read_all(blob, changes, spec.hash)
         try:
             return cls._restored(spec, read)

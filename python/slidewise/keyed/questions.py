@@ -14,13 +14,13 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
-from slidewise.keyed.stream_query import without_views
 from slidewise.table.asof import cast_key, same_kind
 from slidewise.table.encoding import (
     ValueColumn,
     cast_lossless,
     decode_dictionary,
     row_numbers,
+    without_views,
 )
 from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +13,7 @@ from slidewise.keyed.query import Query, flagged
 from slidewise.keyed.validation import check_query
 from slidewise.spec.spec import refuse_duplicates
 
-__all__ = ["StreamQuery", "cast_to_schema", "without_views"]
+__all__ = ["StreamQuery", "cast_to_schema"]
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,3 @@ def _exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         if any(int(float(value)) != value for value in column.drop_null().to_pylist()):
             raise
         return column.cast(kind, safe=False)
-
-
-def without_views(column: Any) -> Any:
-    """A column without views of text, which Arrow cannot sort and take."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_binary_view(column.type):
-        return column.cast(pa.large_binary())
-    return column

@@ -13,10 +13,11 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.frames.column_types import type_without_view
 from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec, given_spec, refuse_mixed
+from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "check_query",
     "parse_late",
     "parse_schema",
-    "parse_spec",
     "refuse_flag",
     "then_columns",
 ]
@@ -143,8 +143,8 @@ def check_query(query: Query) -> None:
     _refuse_unsortable(query)
     _refuse_declared_order(query)
     check_options(spec, query.emit, corrects=query.corrects)
-    if query.corrects:
-        _check_correctable(query)
+    for name in (CORRECTION, LATE) if query.corrects else ():
+        refuse_flag([*query.schema.names, *spec.results], "correct", name)
 
 
 def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
@@ -235,62 +235,38 @@ def _check_reaching(query: Query) -> None:
 
 def _check_retractable(query: Query) -> None:
     """Checks that results can be corrected by emitting them again."""
-    spec = query.spec
+    why = None
     if query.sessions:
+        why = (
+            "may join two sessions that were emitted, and one of them could not be "
+            "retracted"
+        )
+    elif query.closing is not None:
+        why = (
+            f"of the window {written(query.closing)} changes the starts and ends of "
+            "later windows, and results that were emitted could not be retracted"
+        )
+    if why is not None:
         raise SpecError(
             _CORRECT,
-            " emits results again, but a late row may join two sessions that were "
-            "emitted, and one of them could not be retracted: use ",
+            f" emits results again, but a late row {why}: use ",
             Argument("late_rows", "drop"),
             ", a larger ",
             Argument("late"),
             ", or windows on a grid",
         )
-    if query.closing is not None:
-        raise SpecError(
-            _CORRECT,
-            " emits results again, but a late row of the window ",
-            written(query.closing),
-            " changes the starts and ends of later windows, and results that were "
-            "emitted could not be retracted: use ",
-            Argument("late_rows", "drop"),
-            ", a larger ",
-            Argument("late"),
-            ", or windows on a grid",
-        )
-    if spec.empty:
+    if query.spec.empty:
         raise SpecError(
             _CORRECT,
             " and empty=True: a late row before the first row of its key makes empty "
             "windows that were never due: leave one of the two out",
         )
-    if not any(window.kind != "rows" for window in spec.windows):
+    if not any(window.kind != "rows" for window in query.spec.windows):
         raise SpecError(
             _CORRECT,
             " accepts rows that are late by at most the longest window of time, and "
             "there is none: add one besides rows(n)",
         )
-
-
-def _check_correctable(query: Query) -> None:
-    """Checks that no column has the name of a flag of corrections."""
-    spec = query.spec
-    for name in (CORRECTION, LATE):
-        refuse_flag([*query.schema.names, *spec.results], "correct", name)
-
-
-def parse_spec(
-    spec: Spec | None, request: Mapping[str, Any], caller: str = "KeyedWindows"
-) -> Spec:
-    """Returns the Spec of `KeyedWindows`, from a Spec or from keywords.
-
-    Raises:
-        SpecError: If there are both, or one is wrong.
-        TypeError: If a keyword is unknown.
-    """
-    spec = given_spec(spec, request, caller)
-    refuse_mixed(spec, caller)
-    return spec
 
 
 def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:
@@ -320,7 +296,7 @@ def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | No
     for name in names:
         if names.count(name) > 1:
             raise SpecError(Argument("schema"), f" has two columns {name!r}")
-    return pa.schema([(name, _without_view(kind)) for name, kind in pairs])
+    return pa.schema([(name, type_without_view(kind)) for name, kind in pairs])
 
 
 def _arrow_type(name: object, kind: object) -> pa.DataType:
@@ -336,13 +312,6 @@ def _arrow_type(name: object, kind: object) -> pa.DataType:
             f" has {kind!r} for column {name!r}, which is not an Arrow type: give one "
             "such as pa.float64(), or its name, such as 'float64' or 'timestamp[us]'",
         ) from error
-
-
-def _without_view(kind: pa.DataType) -> pa.DataType:
-    """The type of `stream_query.without_views` for columns of a type."""
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def parse_late(late: WindowLike) -> Length:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations.compiled import Compiled
 from slidewise.errors import Argument, SpecError
+from slidewise.frames.column_types import type_without_view
 from slidewise.table.decimals import parts_of
 
 __all__ = [
@@ -373,18 +374,19 @@ def storage_of(column: pa.Array) -> pa.Array:
     """The storage of an extension type; string views as large strings."""
     if isinstance(column, pa.ExtensionArray):
         return storage_of(column.storage)
-    if column.type == pa.string_view():
-        return column.cast(pa.large_string())
-    if column.type == pa.binary_view():
-        return column.cast(pa.large_binary())
-    return column
+    return without_views(column)
+
+
+def without_views(column: pa.Array) -> pa.Array:
+    """A column in its `type_without_view`."""
+    kind = type_without_view(column.type)
+    return column if column.type == kind else column.cast(kind)
 
 
 def take(column: pa.Array, rows: pa.Array) -> pa.Array:
     """The values at some rows of a column of any type; Arrow's `take` lacks views."""
-    if column.type in (pa.string_view(), pa.binary_view()):
-        return storage_of(column).take(rows).cast(column.type)
-    return column.take(rows)
+    plain = without_views(column).take(rows)
+    return plain if plain.type == column.type else plain.cast(column.type)
 
 
 def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:
