@@ -2,17 +2,15 @@
 
 import textwrap
 
-from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import Query
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.single_times import shown_time
+from slidewise.keyed.single_times import format_tick
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
-from slidewise.table.kernel_call import KernelCall
 
-__all__ = ["explain_lines", "format_bytes", "format_tick", "format_windows"]
+__all__ = ["explain_lines", "format_bytes", "format_windows"]
 
 _EMITTED = {
     "arrival": "a result per row when it arrives",
@@ -81,14 +79,6 @@ def format_bytes(count: int) -> str:
     return f"{size:.3g} {units[0]}"
 
 
-def format_tick(tick: int, query: Query) -> str:
-    """A time of the stream as text."""
-    try:
-        return str(shown_time(tick, query.times))
-    except SpecError:
-        return f"tick {tick}"
-
-
 def _how(query: Query) -> str:
     """Describes what results are computed from."""
     if query.folds:
@@ -99,17 +89,9 @@ def _how(query: Query) -> str:
         what = ", ".join(map(written, by_rows)) or what
         return f"from all rows of a key: {what} may begin at any of them"
     _, call = query.request([])
-    names = ", ".join(_not_folded(call))
+    pairs = zip(call.spec.aggs, call.folds_each, strict=True)
+    names = ", ".join(repr(agg) for (_, agg), folds in pairs if not folds)
     return f"from all rows of a window, because {names} cannot be folded"
-
-
-def _not_folded(call: KernelCall) -> list[str]:
-    """Names the aggregations that need all rows of a window."""
-    return [
-        repr(agg)
-        for (_, agg), folds in zip(call.spec.aggs, call.folds_each, strict=True)
-        if not folds
-    ]
 
 
 def _queries(shard: Shard, watermark: int | None) -> str:
@@ -117,15 +99,17 @@ def _queries(shard: Shard, watermark: int | None) -> str:
     if shard.query.sessions:
         return "query: not for sessions, which have no length"
     if shard.query.until:
-        since = "any time" if watermark is None else format_tick(watermark, shard.query)
-        later = "" if watermark is None else " (the watermark) or later"
-        return f"query: the window that no flag has closed yet, at {since}{later}"
+        since = "any time"
+        if watermark is not None:
+            at = format_tick(watermark, shard.query.times)
+            since = f"{at} (the watermark) or later"
+        return f"query: the window that no flag has closed yet, at {since}"
     evicted = shard.evicted(watermark)
     horizon = Horizon(shard.query, shard.kept, evicted)
     text = f"query: any window up to {horizon.label}"
     if watermark is None:
         return f"{text}, at any time: no row was evicted yet"
-    since = format_tick(watermark, shard.query)
+    since = format_tick(watermark, shard.query.times)
     return (
         f"{text}, at {since} (the watermark) or later; shorter ones earlier, while "
         "their rows are kept"

@@ -50,7 +50,7 @@ def answer_windows(
     request.name_row = naming_windows(query, windows)
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     keys = windows.select(list(query.spec.by))
-    points = keys.append_column(query.spec.on, query.restore(ends))
+    points = keys.append_column(query.spec.on, query.times.restore(ends))
     found = query_points_of(frame(points), request, query.spec_of_points)
     starts = pc.subtract(ends, query.grid.length)
     (results,) = request.compute(replace(found, starts=starts))

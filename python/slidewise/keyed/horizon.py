@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.query import Query
-from slidewise.keyed.single_times import shown_time
+from slidewise.keyed.single_times import format_tick
 from slidewise.spec.durations import (
     Length,
     Rows,
@@ -248,18 +248,18 @@ class Horizon:
             behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
             if behind < 0:
                 continue
-            tick = _shown(ticks[behind].as_py(), times)
+            tick = format_tick(ticks[behind].as_py(), times)
             if window.kind == "open":
                 raise SpecError(
                     f"the window {window.label!r} at {tick} may have had rows that "
                     "left with windows that were emitted: ask for "
-                    f"{_shown(earliest, times)}, the watermark, or later"
+                    f"{format_tick(earliest, times)}, the watermark, or later"
                 )
             raise SpecError(
                 f"the window {window.label!r} at {tick} begins before rows that were "
                 f"evicted: the horizon is {self.label} behind the watermark. Ask "
-                f"for {_shown(earliest, times)} or later, for a shorter window, or "
-                "make KeyedWindows with a longer ",
+                f"for {format_tick(earliest, times)} or later, for a shorter window, "
+                "or make KeyedWindows with a longer ",
                 Argument("keep"),
             )
 
@@ -277,10 +277,3 @@ def _as_rolling(window: WindowSpec) -> WindowSpec:
 
 def _clamped(tick: int) -> pa.Scalar:
     return pa.scalar(min(max(tick, -_LARGEST - 1), _LARGEST), pa.int64())
-
-
-def _shown(tick: int, times: TimeColumn) -> str:
-    try:
-        return str(shown_time(tick, times))
-    except SpecError:
-        return f"tick {tick}"

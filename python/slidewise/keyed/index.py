@@ -172,7 +172,7 @@ class Index:
 
         def read(name: str) -> pa.Array:
             if name == query.spec.on and name not in rows.column_names:
-                return query.restore(_column(rows, TIME))
+                return query.times.restore(_column(rows, TIME))
             return _column(rows, name)
 
         columns, recipe = ValueColumns(read, query.spec.nan), self._recipe

@@ -13,12 +13,7 @@ from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.keyed.damage import BROKEN
-from slidewise.keyed.explain import (
-    explain_lines,
-    format_bytes,
-    format_tick,
-    format_windows,
-)
+from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
 from slidewise.keyed.horizon import kept_ticks, parse_keep
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.pages import MemoryStore
@@ -26,7 +21,7 @@ from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
-from slidewise.keyed.single_times import shown_time
+from slidewise.keyed.single_times import format_tick, shown_time, tick_of
 from slidewise.keyed.snapshots import Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
 from slidewise.keyed.validation import (
@@ -297,7 +292,7 @@ class KeyedWindows(Snapshots):
             return
         ahead = self._largest - self._delay
         if watermark is not None:
-            ahead = self._query.tick(watermark)
+            ahead = tick_of(watermark, self._query.times)
         # No row is at or before a time below the least int64.
         if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
             return
@@ -368,12 +363,6 @@ class KeyedWindows(Snapshots):
             return None
         return shown_time(self._watermark, self._query.times)
 
-    def _shown_watermark(self) -> str:
-        """The watermark in messages."""
-        if self._watermark is None or self._query is None:
-            return "none yet"
-        return format_tick(self._watermark, self._query)
-
     @synchronized
     def keys(self) -> pa.Table:
         """Returns the keys that have rows in the horizon, each with its latest time.
@@ -416,13 +405,15 @@ class KeyedWindows(Snapshots):
         Cost: O(n).
         """
         query = self._require_shard().query
-        tick = query.tick(until)
-        over = _EARLIEST - 1 if self._watermark is None else self._watermark
-        if query.emit in ("final", "slide") and tick > over:
+        tick = tick_of(until, query.times)
+        known = self._watermark
+        late = known is None or tick > known
+        if query.emit in ("final", "slide") and late:
+            shown = "none yet" if known is None else format_tick(known, query.times)
             raise SpecError(
-                f"evict_idle({format_tick(tick, query)}) is later than the watermark "
-                f"({self._shown_watermark()}), and rows after it wait for results: "
-                "advance() first"
+                f"evict_idle({format_tick(tick, query.times)}) is later than the "
+                f"watermark ({shown}), and rows after it wait for results: advance() "
+                "first"
             )
         return self._atomically(lambda shard: shard.evict_idle(tick))
 
@@ -448,9 +439,10 @@ class KeyedWindows(Snapshots):
         head = f"<{type(self).__name__} {format_windows(self._spec)}"
         if self._query is None or self._largest is None:
             return f"{head}: empty>"
-        parts = [f"latest {format_tick(self._largest, self._query)}"]
+        times = self._query.times
+        parts = [f"latest {format_tick(self._largest, times)}"]
         if self._watermark is not None:
-            parts.append(f"watermark {format_tick(self._watermark, self._query)}")
+            parts.append(f"watermark {format_tick(self._watermark, times)}")
         if self.late_count:
             parts.append(format_count(self.late_count, "late row"))
         return f"{head}: {', '.join([*parts, format_bytes(self._nbytes())])}>"

@@ -22,6 +22,7 @@ from slidewise.keyed.questions import (
 )
 from slidewise.keyed.reader import FoldReader, RowReader
 from slidewise.keyed.shard import Shard
+from slidewise.keyed.single_times import tick_of
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
 from slidewise.table.kernel_call import map_lazily
@@ -115,7 +116,7 @@ class Queries(Locked):
         """
         shard = self._asked("query()")
         query, reader = shard.query, self._fold_reader(shard)
-        tick = self._latest() if _is_latest(at) else query.tick(at)
+        tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
         if reader is not None and windows is None and plus is None and not valid_until:
             answer = reader.ask(key, tick)
             # Rows are evicted after the watermark has moved, so check the bound last.
@@ -188,7 +189,9 @@ class Queries(Locked):
         query, reader = shard.query, self._fold_reader(shard)
         is_declared = windows is None and plus is None and not valid_until
         each = isinstance(at, str) and at != LATEST
-        tick = self._latest() if _is_latest(at) else None if each else query.tick(at)
+        tick = None
+        if not each:
+            tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
         lists = _holds_lists(keys)
         is_fast = lists or isinstance(keys, _FAST)
         if reader and is_declared and tick is not None and is_fast:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,6 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
-from slidewise.keyed.single_times import tick_of
 from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
@@ -227,23 +225,11 @@ class Query:
             return one_array(rows.column(TIME))
         return read_times(one_array(rows.column(self.spec.on)), self.spec.on).ticks
 
-    def tick(self, time: Any) -> int:
-        """A single time in ticks.
-
-        Raises:
-            SpecError: If it is not of the kind of the stream's times.
-        """
-        return tick_of(time, self.times)
-
-    def restore(self, ticks: pa.Array) -> pa.Array:
-        """Ticks as times of the type of the stream's times."""
-        return self.times.restore(ticks)
-
     def timed(self, rows: pa.Table) -> pa.Table:
         """Rows of the state with their column of times."""
         if self.spec.on in rows.column_names:
             return rows
-        times = self.restore(one_array(rows.column(TIME)))
+        times = self.times.restore(one_array(rows.column(TIME)))
         return rows.append_column(self.spec.on, times)
 
     def arrived(
@@ -471,7 +457,7 @@ class Query:
         """The times and keys of rows, as query points."""
         ticks = rows.column(TIME).combine_chunks()
         keys = rows.select(list(self.spec.by))
-        return keys.append_column(self.spec.on, self.restore(ticks))
+        return keys.append_column(self.spec.on, self.times.restore(ticks))
 
     def answer_arrival(self, earlier: pa.Table, rows: pa.Table) -> list[pa.Array]:
         """The results of new rows, over earlier rows and those that arrived first."""
@@ -518,7 +504,7 @@ class Query:
             names = [*self.spec.by, on]
         times = None
         if on not in rows.column_names:
-            times = self.restore(one_array(rows.column(TIME)))
+            times = self.times.restore(one_array(rows.column(TIME)))
         held = [
             times if name == on and times is not None else rows.column(name)
             for name in names

@@ -404,7 +404,7 @@ def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
     """Returns a function that names a question in messages, by key and time."""
 
     def name(row: int) -> str:
-        times = query.restore(questions.ticks)
+        times = query.times.restore(questions.ticks)
         rows = questions.keys.append_column(query.spec.on, times)
         return describe_row(rows, row, query.spec_of_points, "query")
 

@@ -516,7 +516,7 @@ class ShardState:
         if watermark is not None and not self.query.keeps_rows:
             reached = later_than(found[TIME], watermark - self.kept)
             found = found.filter(reached)
-        times = self.query.restore(found.column(TIME).combine_chunks())
+        times = self.query.times.restore(found.column(TIME).combine_chunks())
         on = self.query.spec.on
         return found.set_column(len(self._by), on, times)
 

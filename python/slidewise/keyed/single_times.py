@@ -15,7 +15,7 @@ from slidewise.table.asof import same_kind
 from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 from slidewise.window.time_codec import SIZES, Clock, identify, numpy_unit
 
-__all__ = ["shown_time", "tick_of"]
+__all__ = ["format_tick", "shown_time", "tick_of"]
 
 # Units of numpy that Arrow lacks; each is a number of seconds.
 _COARSE = ("W", "h", "m")
@@ -153,3 +153,11 @@ def shown_time(tick: int, times: TimeColumn) -> Any:
             f"tick {tick} of column {times.name!r} ({times.original.type}) is out of "
             "the range of Python's times"
         ) from error
+
+
+def format_tick(tick: int, times: TimeColumn) -> str:
+    """A tick as text, for messages."""
+    try:
+        return str(shown_time(tick, times))
+    except SpecError:
+        return f"tick {tick}"
