@@ -12,7 +12,7 @@ import slidewise as sw
 
 def test_keyed_windows_are_checked_when_they_are_made():
     given = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
-    with pytest.raises(sw.SpecError, match="emit='all' does not fit rolling"):
+    with pytest.raises(sw.SpecError, match="emit='all' does not go with rolling"):
         sw.KeyedWindows(**given, emit="all")
     with pytest.raises(sw.SpecError, match="on=, windows=, aggs=, is missing"):
         sw.KeyedWindows()

@@ -224,7 +224,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"late_rows": "flag"}, "late_rows='flag' gives rows back"),
     ({"keep": 9}, r"keep=9 does not apply to the window until\('f'\)"),
-    ({"emit": "final"}, "emit='final' does not fit hopping"),
+    ({"emit": "final"}, "emit='final' does not go with hopping"),
 ]
 
 

@@ -38,7 +38,7 @@ def trips(spark: Any) -> Any:
         ({"late": "soon"}, "'soon' is not a duration"),
         ({"late": "-1s"}, "late= is a whole number of microseconds, 0 or more"),
         ({"late": 5}, "late= is a duration such as '10 minutes', got 5"),
-        ({"emit": "now"}, "is one of arrival, final, slide, update, change; got 'now'"),
+        ({"emit": "now"}, "does not go with rolling: it is one of 'arrival', 'final'"),
         ({"emit": "slide"}, "emit='slide' does not go with rolling"),
         ({"emit": "update"}, "a batch DataFrame has none"),
         ({"emit": "arrival"}, "add arrival='column'"),

@@ -47,12 +47,12 @@ def check_emit(emit: str, spec: Spec) -> None:
     """
     allowed = ("slide",) if spec.is_hopping else _EMITS
     if emit not in allowed:
-        fits = f"it is one of {', '.join(map(repr, allowed))}"
         raise SpecError(
             Argument("emit", emit),
-            " does not fit hopping: leave it out for 'slide'"
+            " does not go with hopping: leave it out for 'slide'"
             if spec.is_hopping
-            else f" does not fit rolling: {fits}",
+            else " does not go with rolling: it is one of "
+            + ", ".join(map(repr, allowed)),
         )
 
 

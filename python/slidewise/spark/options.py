@@ -7,13 +7,11 @@ from typing import Any
 
 from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.validation import check_late_rows, then_columns
+from slidewise.keyed.validation import check_emit, check_late_rows, then_columns
 from slidewise.spec.durations import parse_offset
-from slidewise.spec.spec import Spec, check_column_name, one_of
+from slidewise.spec.spec import Spec, check_column_name
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
-
-EMIT = ("arrival", "final", "slide", "update", "change")
 
 # Aggregations whose results depend on the order of rows of equal time. Sketches, which
 # are approximate in any order, are not listed.
@@ -264,14 +262,7 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
     if emit is None:
         per_row = "final" if spec.arrival is None else "arrival"
         return "slide" if spec.is_hopping else per_row
-    one_of(emit, "emit", EMIT)
-    if spec.is_hopping != (emit == "slide"):
-        per_row = "'arrival', 'final', 'update' or 'change'"
-        fitting = "'slide'" if spec.is_hopping else per_row
-        function = "hopping" if spec.is_hopping else "rolling"
-        raise SpecError(
-            Argument("emit", emit), f" does not go with {function}: it is {fitting}"
-        )
+    check_emit(emit, spec)
     if emit == "final" and spec.arrival is not None:
         raise SpecError(
             Argument("emit", "final"),
