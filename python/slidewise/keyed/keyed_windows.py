@@ -25,13 +25,12 @@ from slidewise.keyed.single_times import format_tick, shown_time, tick_of
 from slidewise.keyed.snapshots import Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
 from slidewise.keyed.validation import (
+    LATE_ROWS,
     check_emit,
-    check_late_rows,
     check_options,
     parse_late,
     parse_schema,
     refuse_flag,
-    then_columns,
 )
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
@@ -40,8 +39,10 @@ from slidewise.spec.spec import (
     RollingLike,
     Spec,
     check_column_name,
+    check_columns,
     given_keywords,
     given_spec,
+    one_of,
     refuse_mixed,
 )
 from slidewise.table.encoding import without_views
@@ -188,8 +189,8 @@ class KeyedWindows(Snapshots):
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
         check_emit(self._emit, self._spec)
-        self._then_by = then_columns(then_by)
-        self._late_rows = check_late_rows(late_rows)
+        self._then_by = check_columns(then_by, "then_by")
+        self._late_rows = one_of(late_rows, "late_rows", LATE_ROWS)
         check_options(self._spec, self._emit, corrects=late_rows == "correct")
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
             instead = "" if self._spec.is_hopping else ", or use emit='final'"

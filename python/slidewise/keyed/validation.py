@@ -3,7 +3,7 @@
 Each message names the argument and a remedy.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -21,17 +21,16 @@ from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
 
 __all__ = [
+    "LATE_ROWS",
     "check_emit",
-    "check_late_rows",
     "check_options",
     "check_query",
     "parse_late",
     "parse_schema",
     "refuse_flag",
-    "then_columns",
 ]
 
-_LATE_ROWS = ("drop", "flag", "correct")
+LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update", "change")
 _CORRECT = Argument("late_rows", "correct")
 # Aggregations that compare their own values.
@@ -56,20 +55,6 @@ def check_emit(emit: str, spec: Spec) -> None:
         )
 
 
-def check_late_rows(late_rows: str) -> str:
-    """Checks a value of `late_rows=`.
-
-    Raises:
-        SpecError: If there is no such value.
-    """
-    if late_rows not in _LATE_ROWS:
-        raise SpecError(
-            Argument("late_rows"),
-            f" is one of {', '.join(_LATE_ROWS)}; got {late_rows!r}",
-        )
-    return late_rows
-
-
 def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
     """Checks that no column has the name of a flag, such as `_late`.
 
@@ -82,33 +67,6 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
             Argument("late_rows", late_rows),
             ": rename the column or the aggregation",
         )
-
-
-def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns of `then_by=`.
-
-    Raises:
-        SpecError: If it names no columns.
-
-    Example:
-        >>> then_columns("id"), then_columns(None)
-        (('id',), ())
-    """
-    if then_by is None:
-        return ()
-    names = (then_by,) if isinstance(then_by, str) else then_by
-    if not isinstance(names, Iterable):
-        raise SpecError(
-            Argument("then_by"),
-            f" takes a column or a list of columns, got {then_by!r}",
-        )
-    names = tuple(names)
-    for name in names:
-        if not isinstance(name, str):
-            raise SpecError(
-                Argument("then_by"), f" takes the names of columns, got {name!r}"
-            )
-    return names
 
 
 def check_query(query: Query) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.validation import check_emit, check_late_rows, then_columns
+from slidewise.keyed.validation import LATE_ROWS, check_emit
 from slidewise.spec.durations import parse_offset
-from slidewise.spec.spec import Spec, check_column_name
+from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
@@ -71,8 +71,8 @@ class StreamOptions:
         return cls(
             late=None if late is None else _parse_late(late),
             emit=_check_emit(emit, spec),
-            late_rows=check_late_rows(late_rows),
-            then_by=then_columns(then_by),
+            late_rows=one_of(late_rows, "late_rows", LATE_ROWS),
+            then_by=check_columns(then_by, "then_by"),
             initial=initial,
             buckets=None if buckets is None else _check_positive(buckets, "buckets"),
             marker=None if marker is None else check_column_name(marker, "marker"),
@@ -200,7 +200,7 @@ class BatchOptions:
             split = _check_positive(split, "split")
         if partitions is not None:
             _check_positive(partitions, "partitions")
-        return cls(partitions, split, then_columns(then_by))
+        return cls(partitions, split, check_columns(then_by, "then_by"))
 
 
 def check_order(spec: Spec, then_by: Iterable[str]) -> None:

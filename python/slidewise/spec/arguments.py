@@ -11,7 +11,7 @@ __all__ = [
     "check_aggs",
     "check_arrival",
     "check_column_name",
-    "check_keys",
+    "check_columns",
     "check_min_rows",
     "one_of",
     "refuse_duplicates",
@@ -71,20 +71,24 @@ def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
         seen.add(name)
 
 
-def check_keys(by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Returns the columns of `by=`, each once.
+def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    """Returns the columns of an argument that takes one or several, each once.
 
     Raises:
         SpecError: If it is neither a column nor a list of columns.
+
+    Example:
+        >>> check_columns("id", "by"), check_columns(None, "then_by")
+        (('id',), ())
     """
-    if by is None:
+    if given is None:
         return ()
-    names: object = (by,) if isinstance(by, str) else by
+    names: object = (given,) if isinstance(given, str) else given
     if not isinstance(names, Iterable) or isinstance(names, Mapping):
         raise SpecError(
-            Argument("by"), f" takes a column or a list of columns, got {by!r}"
+            Argument(argument), f" takes a column or a list of columns, got {given!r}"
         )
-    return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
+    return tuple(dict.fromkeys(check_column_name(name, argument) for name in names))
 
 
 def check_arrival(

@@ -23,7 +23,7 @@ from slidewise.spec.arguments import (
     check_aggs,
     check_arrival,
     check_column_name,
-    check_keys,
+    check_columns,
     check_min_rows,
     one_of,
     refuse_duplicates,
@@ -49,6 +49,7 @@ __all__ = [
     "Spec",
     "WindowSpec",
     "check_column_name",
+    "check_columns",
     "given_keywords",
     "given_spec",
     "one_of",
@@ -204,7 +205,7 @@ class Spec:
         """
         spec = cls._of(
             on=check_column_name(on, "on"),
-            by=check_keys(by),
+            by=check_columns(by, "by"),
             windows=rolling_windows(windows, one_of(closed, "closed", CLOSED), offset),
             aggs=check_aggs(aggs),
             ties=one_of(ties, "ties", TIES),
@@ -253,7 +254,7 @@ class Spec:
             raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
         spec = cls._of(
             on=check_column_name(on, "on"),
-            by=check_keys(by),
+            by=check_columns(by, "by"),
             windows=hopping_windows(window, windows, every, offset, empty, closed),
             aggs=check_aggs(aggs),
             ties="peers",
