@@ -333,12 +333,13 @@ class Query:
                 column = column if taken is None else pc.if_else(taken, column, None)
                 ValueColumn(name, column, "raise")
 
-    def refuse_beyond(self, rows: pa.Table) -> None:
-        """Checks that the windows of rows on the grid lie within their type.
+    def refuse_values(self, rows: pa.Table) -> None:
+        """As `refuse_nan`; also refuses windows on the grid that are beyond their type.
 
         Raises:
-            SpecError: Naming the time.
+            SpecError: Naming the column and the row, or the time.
         """
+        self.refuse_nan(rows)
         if self.emit != "slide" or self.sessions or self.closing:
             return
         bits = 32 if pa.types.is_date32(self.times.original.type) else 64

@@ -350,11 +350,6 @@ class RowLog:
                 kept.append(segment)
         self.segments = kept
 
-    def compact_if_sparse(self, is_alive: Mask | None) -> None:
-        """Compacts a log that has doubled since it was compacted."""
-        if self.is_sparse:
-            self.compact(is_alive)
-
     @property
     def is_sparse(self) -> bool:
         """Whether it has doubled since it was compacted."""

@@ -31,7 +31,7 @@ class Shard(ShardState):
         Its deletions apply to its own rows and to those that are held.
         """
         rows, _ = self.query.arrived(rows)
-        self._check(rows)
+        self.query.refuse_values(rows)
         rows, _ = self._apply_deletes(rows)
         self.hold(self.query.sort_batch(rows), waits=False)
         self.enter()
@@ -44,15 +44,6 @@ class Shard(ShardState):
         which keys share a shard.
         """
         self.history = history
-
-    def _check(self, rows: pa.Table) -> None:
-        """Checks rows.
-
-        Raises:
-            SpecError: If a value is refused, or a window of a row is beyond its type.
-        """
-        self.query.refuse_nan(rows)
-        self.query.refuse_beyond(rows)
 
     @property
     def due(self) -> int | None:
@@ -73,7 +64,7 @@ class Shard(ShardState):
             watermark: The watermark, or None.
             ends: Their earliest and latest times, if these are known.
         """
-        self._check(rows)
+        self.query.refuse_values(rows)
         query, arranged = self.query, rows
         before = None
         if query.emits_keys and query.corrects:
@@ -194,7 +185,8 @@ class Shard(ShardState):
             # First the log: its bound tells readers that entries may be evicted.
             self.log.evict(until)
             self.index.store.evict(until, self.query.rows)
-            self.log.compact_if_sparse(self.index.is_held if self.query.rows else None)
+            if self.log.is_sparse:
+                self.log.compact(self.index.is_held if self.query.rows else None)
 
     # Results as the watermark advances.
 
