@@ -168,22 +168,7 @@ class KeyedWindows(Snapshots):
         schema: pa.Schema | Mapping[str, pa.DataType | str] | None = None,
     ) -> None:
         super().__init__()
-        request = given_keywords(
-            on=on,
-            by=by,
-            windows=windows,
-            window=window,
-            every=every,
-            aggs=aggs,
-            closed=closed,
-            ties=ties,
-            nan=nan,
-            arrival=arrival,
-            min_rows=min_rows,
-            offset=offset,
-            empty=empty,
-            overflow=overflow,
-        )
+        request = given_keywords(locals())
         self._spec = given_spec(spec, request, "KeyedWindows")
         refuse_mixed(self._spec, "KeyedWindows")
         hops = "slide" if self._spec.is_hopping else "final"

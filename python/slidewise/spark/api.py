@@ -138,19 +138,7 @@ def rolling(
         ...     aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
         ...     late="10 minutes"))  # doctest: +SKIP
     """
-    request = given_keywords(
-        on=on,
-        windows=windows,
-        aggs=aggs,
-        by=by,
-        closed=closed,
-        ties=ties,
-        nan=nan,
-        arrival=arrival,
-        min_rows=min_rows,
-        offset=offset,
-        overflow=overflow,
-    )
+    request = given_keywords(locals())
     spec = given_spec(spec, request, "rolling", Spec.make)
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _transform(
@@ -253,20 +241,7 @@ def hopping(
         >>> per_hour = hopping(on="t", window="1h", every="5m", aggs={"n": sw.count()})
         >>> df.transform(per_hour)  # doctest: +SKIP
     """
-    request = given_keywords(
-        on=on,
-        window=window,
-        windows=windows,
-        aggs=aggs,
-        every=every,
-        by=by,
-        offset=offset,
-        empty=empty,
-        closed=closed,
-        nan=nan,
-        min_rows=min_rows,
-        overflow=overflow,
-    )
+    request = given_keywords(locals())
     spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _transform(

@@ -133,22 +133,7 @@ class Spec:
         overflow: str = "raise",
     ) -> None:
         """Checks the arguments, which the class documents."""
-        request = given_keywords(
-            on=on,
-            windows=windows,
-            aggs=aggs,
-            by=by,
-            window=window,
-            every=every,
-            closed=closed,
-            ties=ties,
-            nan=nan,
-            arrival=arrival,
-            min_rows=min_rows,
-            offset=offset,
-            empty=empty,
-            overflow=overflow,
-        )
+        request = given_keywords(locals())
         made = given_spec(None, request, "Spec")
         self._set({each.name: getattr(made, each.name) for each in fields(self)})
 
@@ -521,25 +506,25 @@ def _from_keywords(
     return make(**request)
 
 
-def given_keywords(**keywords: Any) -> dict[str, Any]:
-    """The keywords of `rolling` or `hopping` that differ from their defaults.
+def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a `Spec` that differ from their defaults.
+
+    Args:
+        arguments: All arguments of a call, as `locals()` at its beginning has them.
 
     Example:
-        >>> given_keywords(on="t", every=None, closed=None, ties="rows")
+        >>> given_keywords({"df": 1, "on": "t", "closed": None, "ties": "rows"})
         {'on': 't', 'ties': 'rows'}
     """
-    defaults = {
-        name: parameter.default
-        for make in (Spec.make, Spec.make_hopping)
-        for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.default is not parameter.empty
+    return {
+        name: arguments[name]
+        for name, parameter in inspect.signature(Spec).parameters.items()
+        if name in arguments
+        and (
+            type(arguments[name]) is not type(parameter.default)
+            or arguments[name] != parameter.default
+        )
     }
-
-    def is_default(name: str, value: Any) -> bool:
-        default = defaults.get(name)
-        return type(value) is type(default) and value == default
-
-    return {name: v for name, v in keywords.items() if not is_default(name, v)}
 
 
 def _record(value: Any) -> Any:

@@ -129,22 +129,7 @@ def explain(
           of floats
         about 40 ns per row on one core
     """
-    request = given_keywords(
-        on=on,
-        windows=windows,
-        window=window,
-        aggs=aggs,
-        every=every,
-        by=by,
-        offset=offset,
-        empty=empty,
-        closed=closed,
-        ties=ties,
-        nan=nan,
-        arrival=arrival,
-        min_rows=min_rows,
-        overflow=overflow,
-    )
+    request = given_keywords(locals())
     spec = given_spec(spec, request, "explain")
     return explain_spec(table, spec, threads=threads)
 

@@ -141,20 +141,7 @@ def hopping(
         >>> twos.to_pylist()
         [{'window_start': 1, 'window_end': 4, 'n': 2}]
     """
-    request = given_keywords(
-        on=on,
-        window=window,
-        windows=windows,
-        aggs=aggs,
-        every=every,
-        by=by,
-        offset=offset,
-        empty=empty,
-        closed=closed,
-        nan=nan,
-        min_rows=min_rows,
-        overflow=overflow,
-    )
+    request = given_keywords(locals())
     spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     return hopping_spec(table, spec, threads=threads)
 

@@ -179,19 +179,7 @@ def rolling(
         >>> out["n_9"].to_pylist()  # the third trip arrived first
         [1, 1, 1]
     """
-    request = given_keywords(
-        on=on,
-        windows=windows,
-        aggs=aggs,
-        by=by,
-        closed=closed,
-        ties=ties,
-        nan=nan,
-        arrival=arrival,
-        min_rows=min_rows,
-        offset=offset,
-        overflow=overflow,
-    )
+    request = given_keywords(locals())
     spec = given_spec(spec, request, "rolling", Spec.make)
     return rolling_spec(table, spec, at, threads=threads)
 
