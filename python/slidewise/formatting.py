@@ -1,6 +1,9 @@
-"""Numbers in messages."""
+"""Numbers in messages, and the lines of explanations."""
 
-__all__ = ["format_count"]
+import textwrap
+from collections.abc import Iterable
+
+__all__ = ["format_count", "wrap_lines"]
 
 
 def format_count(number: int, what: str) -> str:
@@ -11,3 +14,14 @@ def format_count(number: int, what: str) -> str:
         ('1 row', '2,000 rows')
     """
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def wrap_lines(lines: Iterable[str]) -> list[str]:
+    """Wraps lines at 80 characters, continuation lines indented.
+
+    Example:
+        >>> wrap_lines(["short", "word " * 20])
+        ['short', 'word word ... word', '  word ...']
+    """
+    wrapped = (textwrap.wrap(line, 80, subsequent_indent="  ") for line in lines)
+    return [line for lines in wrapped for line in lines]

@@ -110,13 +110,13 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
         SpecError: If the spec does not fit the file.
     """
     from slidewise.io import readers
-    from slidewise.table.explain import explain_spec
+    from slidewise.table import explain
 
     table = readers.read_table(
         options.file, time_format=options.time_format, on=spec.times
     )
     table = readers.with_empty_times(table, Path(options.file), spec)
-    print(explain_spec(table, spec, threads=options.threads))
+    print(explain.explain(table, spec, threads=options.threads))
 
 
 def run(options: argparse.Namespace, spec: Spec) -> None:

@@ -1,8 +1,6 @@
 """Describes `KeyedWindows` in a few lines of text."""
 
-import textwrap
-
-from slidewise.formatting import format_count
+from slidewise.formatting import format_count, wrap_lines
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import Query
 from slidewise.keyed.shard import Shard
@@ -41,8 +39,7 @@ def explain_lines(
         lines.append(f"state: {format_bytes(nbytes)}, the entries of {keys} and a log")
         lines.append(f"results: {_how(shard.query)}")
         lines.append(_queries(shard, watermark))
-    wrapped = (textwrap.wrap(line, 80, subsequent_indent="  ") for line in lines)
-    return "\n".join(line for lines in wrapped for line in lines)
+    return "\n".join(wrap_lines(lines))
 
 
 def format_windows(spec: Spec) -> str:

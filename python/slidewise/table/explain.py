@@ -9,6 +9,7 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
+from slidewise.formatting import wrap_lines
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
@@ -25,7 +26,7 @@ from slidewise.spec.spec import (
 )
 from slidewise.table.kernel_call import KernelCall, resolve_threads
 
-__all__ = ["explain", "explain_spec"]
+__all__ = ["explain"]
 
 # The kernels: a description, and nanoseconds per row and window on one core, measured
 # as in docs/speed.md, in windows of some thousand rows.
@@ -131,26 +132,10 @@ def explain(
     """
     request = given_keywords(locals())
     spec = given_spec(spec, request, "explain")
-    return explain_spec(table, spec, threads=threads)
-
-
-def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
-    """`explain` for a `Spec`.
-
-    Example:
-        >>> import pyarrow as pa, slidewise as sw
-        >>> from slidewise.spec.spec import Spec
-        >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
-        >>> print(explain_spec(pa.table({"t": [1, 2]}), spec))
-        rolling over t: 2 rows, one group, in order
-        5: every row's window is found once, for all aggregations
-        n=count(): from the two ends of the window
-        about 5 ns per row on one core
-    """
     source = frame(table.collect() if is_lazy(table) else table)
     require(source, spec.columns)
-    request = KernelCall(source, spec, threads=resolve_threads(threads))
-    return "\n".join(line for text in _lines(request, threads) for line in _wrap(text))
+    call = KernelCall(source, spec, threads=resolve_threads(threads))
+    return "\n".join(wrap_lines(_lines(call, threads)))
 
 
 def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
@@ -261,13 +246,3 @@ def _kernels(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:
                 "arrival: one step per row between, few where rows are nearly sorted"
             )
         yield text, names, each
-
-
-def _wrap(text: str) -> list[str]:
-    """Wraps at 80 characters, continuation lines indented."""
-    lines = [""]
-    for word in text.split(" "):
-        if len(lines[-1]) + len(word) > 80:
-            lines.append(" ")
-        lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return lines

@@ -1,9 +1,9 @@
 """The explanation of a window: which algorithm runs, and why."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from slidewise.formatting import wrap_lines
 from slidewise.window.algorithms import card_of
 from slidewise.window.auto_rules import (
     KINDS,
@@ -14,7 +14,7 @@ from slidewise.window.auto_rules import (
 )
 from slidewise.window.planner import WindowPlan
 
-__all__ = ["why_lines", "wrapped"]
+__all__ = ["why_lines"]
 
 
 def why_lines(
@@ -42,11 +42,9 @@ def why_lines(
         hint = "" if rule.prefer is None else f"prefer={rule.prefer!r} and "
         chosen += f" for {hint}{KINDS[rule.of]}, because {rule.why}"
     if migrated is None:
-        return wrapped(chosen)
-    return [
-        *wrapped(f"fiba: since {_event(*migrated)}; it accepts entries in any order"),
-        *wrapped(f"before that {chosen}"),
-    ]
+        return wrap_lines([chosen])
+    since = f"fiba: since {_event(*migrated)}; it accepts entries in any order"
+    return wrap_lines([since, f"before that {chosen}"])
 
 
 def _rule_of(
@@ -70,8 +68,3 @@ def _event(what: str, first: Any, second: Any) -> str:
     lo = "the earliest" if first is None else first
     hi = "the latest" if second is None else second
     return f"a query covered {lo} to {hi}, a part of the window"
-
-
-def wrapped(text: str) -> list[str]:
-    """Wraps a line of an explanation at 80 characters."""
-    return textwrap.wrap(text, 80, subsequent_indent="  ")

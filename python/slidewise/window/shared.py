@@ -12,9 +12,10 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation
 from slidewise.errors import SpecError, describe_value
+from slidewise.formatting import wrap_lines
 from slidewise.spec.durations import WindowLike
 from slidewise.window.due_answers import due_table
-from slidewise.window.explain import why_lines, wrapped
+from slidewise.window.explain import why_lines
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.queries import Query, plan_lines, read_queries
 from slidewise.window.window import (
@@ -441,11 +442,11 @@ class SharedWindow(_core.Window):
         plan, dtypes, _ = self._describe()
         lines = why_lines(plan, dtypes, None)
         entries = "entries of equal time are kept, in order of arrival"
-        lines += wrapped(f"{named(plan)} over {_listed(plan)}; {entries}")
+        lines += wrap_lines([f"{named(plan)} over {_listed(plan)}; {entries}"])
         if plan.asked_queries is not None:
             algorithm = plan.initial_algorithm(dtypes)
-            shared = plan_lines(plan.asked_queries, algorithm, self._slices())
-            lines += [part for line in shared for part in wrapped(line)]
+            slices = self._slices()
+            lines += wrap_lines(plan_lines(plan.asked_queries, algorithm, slices))
         if plan.nan != "propagate":
             lines.append(f"NaN: {plan.nan}")
         return "\n".join(lines)
