@@ -16,7 +16,7 @@ from slidewise.spark.sort_key import KEY_GROUP, check_times
 from slidewise.spark.worker_memory import freeze_modules
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
-from slidewise.table.batched_rolling import Order, check_rows, rolling_batches
+from slidewise.table.batched_rolling import Order, checked_batches, rolling_batches
 from slidewise.table.time_columns import read_times
 
 __all__ = ["PartitionFunction", "partition_function"]
@@ -50,7 +50,7 @@ def partition_function(
         spec = _unpickle(blob)
         freeze_modules()
         rows: Batches = map(methodcaller("rename_columns", inputs), batches)
-        rows = _checked_batches(rows, spec)
+        rows = checked_batches(rows, spec, order)
         if order.runs == (KEY_GROUP,):
             rows = _check_sort_keys(rows, spec)
         if bounds is not None:
@@ -66,13 +66,6 @@ def partition_function(
             yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
 
     return run
-
-
-def _checked_batches(batches: Batches, spec: Spec) -> Batches:
-    """Checks the values of each batch before any other step reads them."""
-    for batch in batches:
-        check_rows(batch, spec)
-        yield batch
 
 
 def _check_sort_keys(batches: Batches, spec: Spec) -> Batches:

@@ -14,7 +14,7 @@ from slidewise.spark.sort_key import KEY_GROUPS
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
-from slidewise.table.whole_keys import needs_whole_keys
+from slidewise.table.batched_rolling import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
 

@@ -14,15 +14,14 @@ from slidewise.frames.adapt import frame
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import (
     Order,
-    check_rows,
     checked_batches,
-    open_run,
+    needs_whole_keys,
     run_codes,
+    whole_keys,
 )
 from slidewise.table.hopping import Windows, compute_windows, find_windows, hopping_spec
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.time_columns import window_ticks
-from slidewise.table.whole_keys import needs_whole_keys, whole_keys
 
 __all__ = ["hopping_batches", "hopping_schema"]
 
@@ -70,19 +69,13 @@ def hopping_batches(
         [2, 1]
     """
     order = order or Order()
+    batches = checked_batches(batches, spec, order)
     if needs_whole_keys(spec):
-        yield from whole_keys(
-            checked_batches(batches, spec, order),
-            lambda rows: hopping_spec(rows, spec, threads=1),
-            lambda rows: open_run(rows, spec.by if order.runs is None else order.runs),
-            hopping_schema(spec, schema),
-            order.min_rows,
-        )
+        results = hopping_schema(spec, schema)
+        yield from whole_keys(batches, hopping_spec, spec, results, order)
         return
     run = _Hopping(spec, schema, order)
     for batch in batches:
-        if not order.is_checked:
-            check_rows(batch, spec)
         run.add_rows(pa.Table.from_batches([batch]))
         if run.enough:
             yield from run.emit_ready()
@@ -97,7 +90,7 @@ class _Hopping:
         self._min_rows = order.min_rows
         self._within = order.within
         self._schema = hopping_schema(spec, schema)
-        self._runs = spec.by if order.runs is None else order.runs
+        self._runs = order.runs_of(spec)
         self._input_columns = list(
             dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
         )

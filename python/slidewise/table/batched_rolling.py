@@ -18,7 +18,7 @@ those before it, and those after it that windows reach.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,6 @@ from slidewise.table.encoding import group_codes, row_numbers, single_group
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times
-from slidewise.table.whole_keys import needs_whole_keys, whole_keys
 
 __all__ = [
     "AFTER",
@@ -44,10 +43,12 @@ __all__ = [
     "checked_batches",
     "describe_row",
     "describe_window",
+    "needs_whole_keys",
     "open_run",
     "result_schema",
     "rolling_batches",
     "run_codes",
+    "whole_keys",
 ]
 
 # The role of a row in its run: context before, a row with results, context after.
@@ -79,6 +80,10 @@ class Order:
     within: tuple[str, str] | None = None
     min_rows: int = _MIN_ROWS
     is_checked: bool = False
+
+    def runs_of(self, spec: Spec) -> tuple[str, ...]:
+        """The columns of `runs`, by default the key columns."""
+        return spec.by if self.runs is None else self.runs
 
 
 def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
@@ -125,19 +130,13 @@ def rolling_batches(
         [10, 30, 30]
     """
     order = order or Order()
+    batches = checked_batches(batches, spec, order)
     if needs_whole_keys(spec):
-        yield from whole_keys(
-            checked_batches(batches, spec, order),
-            lambda rows: rolling_spec(rows, spec, threads=1),
-            lambda rows: open_run(rows, spec.by if order.runs is None else order.runs),
-            result_schema(spec, schema),
-            order.min_rows,
-        )
+        results = result_schema(spec, schema)
+        yield from whole_keys(batches, rolling_spec, spec, results, order)
         return
     run = _Rolling(spec, schema, order)
     for batch in batches:
-        if not run.order.is_checked:
-            check_rows(batch, spec)
         for role, rows in _sections(batch, run.sections):
             if role == AFTER:
                 run.add_lookahead(rows)
@@ -163,13 +162,64 @@ def checked_batches(
         yield batch
 
 
+def needs_whole_keys(spec: Spec) -> bool:
+    """Whether a window depends on more rows than those within its times.
+
+    Its begin may depend on any earlier row of its key, so the rows of a key are held
+    until all have come, and then computed as a table.
+
+    Example:
+        >>> import slidewise as sw
+        >>> windows = [sw.landmark("f")]
+        >>> needs_whole_keys(Spec.make(on="t", windows=windows, aggs={"n": sw.count()}))
+        True
+    """
+    return spec.several or any(window.by_position for window in spec.windows)
+
+
+def whole_keys(
+    batches: Iterable[pa.RecordBatch],
+    compute: Callable[..., pa.Table],
+    spec: Spec,
+    schema: pa.Schema,
+    order: Order,
+) -> Iterator[pa.Table]:
+    """Yields the results of the rows, in parts of whole keys.
+
+    Args:
+        batches: Sorted by key and time.
+        compute: `rolling_spec` or `hopping_spec`.
+        spec: The spec.
+        schema: The schema of the results.
+        order: The order of the batches.
+    """
+    held: list[pa.Table] = []
+    count = kept = 0
+    for batch in batches:
+        held.append(pa.Table.from_batches([batch]))
+        count += batch.num_rows
+        if count < max(order.min_rows, 2 * kept):
+            continue
+        rows = pa.concat_tables(held).combine_chunks()
+        start = open_run(rows, order.runs_of(spec))
+        if start:
+            results = compute(rows.slice(0, start), spec, threads=1)
+            yield results.select(schema.names).cast(schema)
+        left = rows.slice(start)
+        held, count, kept = [left], left.num_rows, left.num_rows
+    if count:
+        rows = pa.concat_tables(held).combine_chunks()
+        results = compute(rows, spec, threads=1)
+        yield results.select(schema.names).cast(schema)
+
+
 class _Rolling:
     """The state between batches."""
 
     def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
         self.order = order
         self._spec = spec
-        self._runs = spec.by if order.runs is None else order.runs
+        self._runs = order.runs_of(spec)
         self._schema = result_schema(spec, schema)
         self._input_columns = list(dict.fromkeys([*spec.columns, *self._runs]))
         self._past = schema.empty_table().select(self._input_columns)
