@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from slidewise.errors import SpecError
 from slidewise.spark.arrow_ipc import read_ipc, write_ipc
+from slidewise.spark.buckets import bucket_keys
 
 __all__ = [
     "VERSION",
@@ -27,24 +28,15 @@ _MIN_BATCH = (3, 5)
 # The first version whose stateful operator takes rows, not pandas DataFrames.
 _MIN_STREAMS = (4, 1)
 _PAYLOAD = "payload binary"
-_UINT32 = 0xFFFFFFFF
 
 
 def check_batch() -> None:
-    """Checks that the installed PySpark runs batch queries.
-
-    Raises:
-        SpecError: If it is too old, naming its version.
-    """
+    """Checks that the installed PySpark runs batch queries."""
     _check("slidewise.spark needs", _MIN_BATCH)
 
 
 def check_streams() -> None:
-    """Checks that the installed PySpark runs streaming queries.
-
-    Raises:
-        SpecError: If it is too old, naming its version.
-    """
+    """Checks that the installed PySpark runs streaming queries."""
     _check("streams need", _MIN_STREAMS)
 
 
@@ -97,41 +89,5 @@ def repartition_by_id(df: Any, tasks: int, partition: Any) -> Any:
     if VERSION >= (4, 1):
         return df.repartitionById(tasks, partition)
     # Spark partitions by a hash: each partition gets a number whose hash selects it.
-    numbers = sf.array(*map(sf.lit, _preimages(tasks)))
+    numbers = sf.array(*map(sf.lit, bucket_keys(tasks)))
     return df.repartition(tasks, sf.element_at(numbers, partition + 1))
-
-
-def _preimages(tasks: int) -> list[int]:
-    """Finds an integer per partition that Spark's hash partitioner sends there.
-
-    Example:
-        >>> _preimages(3)
-        [0, 1, 11]
-    """
-    found: dict[int, int] = {}
-    value = 0
-    while len(found) < tasks:
-        found.setdefault(_murmur3(value) % tasks, value)
-        value += 1
-    return [found[partition] for partition in range(tasks)]
-
-
-def _murmur3(value: int) -> int:
-    """Returns Spark's `hash` of a 32-bit integer: Murmur3 with seed 42.
-
-    Example:
-        >>> _murmur3(1)
-        -559580957
-    """
-    mixed = _rotate_left(value * 0xCC9E2D51, 15) * 0x1B873593
-    hashed = (_rotate_left(42 ^ (mixed & _UINT32), 13) * 5 + 0xE6546B64) & _UINT32
-    hashed ^= 4
-    hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & _UINT32
-    hashed = ((hashed ^ (hashed >> 13)) * 0xC2B2AE35) & _UINT32
-    hashed ^= hashed >> 16
-    return hashed - (1 << 32) if hashed >> 31 else hashed
-
-
-def _rotate_left(number: int, bits: int) -> int:
-    number &= _UINT32
-    return (number << bits | number >> (32 - bits)) & _UINT32
