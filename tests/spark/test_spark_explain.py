@@ -81,6 +81,12 @@ def test_streams(spark: Any) -> None:
     assert "nothing is folded" in plan
     assert "rows wait" not in plan
     call["aggs"] = {"n": sw.count()}
+    for late_rows, words in (
+        ("drop", "late rows: counted and dropped (late_rows='flag' returns them)"),
+        ("flag", "late rows: returned with _late true, and counted"),
+        ("correct", "_correction true; older ones are counted"),
+    ):
+        assert words in explain(rates, late="5s", late_rows=late_rows, **call)
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
         explain(rates, **call)
 

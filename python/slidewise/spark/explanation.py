@@ -239,11 +239,11 @@ def _unmergeable(spec: Spec) -> str | None:
 def _late_rows(options: StreamOptions) -> str:
     """Describes the treatment of late rows."""
     if options.late_rows == "flag":
-        return "returned with _late true, and format_count"
+        return "returned with _late true, and counted"
     if options.late_rows == "correct":
         return (
             "ingested up to the longest window behind the watermark, and the results "
             "that they change are emitted again with _correction true; older ones are "
-            "format_count"
+            "counted"
         )
-    return "format_count and dropped (late_rows='flag' returns them)"
+    return "counted and dropped (late_rows='flag' returns them)"
