@@ -29,11 +29,7 @@ def resolve(name: str | None) -> Any:
 
 
 def check_column_names(called: str, *columns: object) -> None:
-    """Refuses columns that are not strings.
-
-    Raises:
-        SpecError: Naming the aggregation and the value.
-    """
+    """Refuses columns that are not strings."""
     for column in columns:
         if column is not None and not isinstance(column, str):
             raise SpecError(f"{called}() takes the name of a column, got {column!r}")

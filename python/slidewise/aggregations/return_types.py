@@ -31,9 +31,6 @@ _PLAIN = {
 def read_type(returns: Any) -> pa.DataType:
     """Reads `returns=`: an Arrow type or a Python type.
 
-    Raises:
-        SpecError: If it is neither.
-
     Example:
         >>> read_type(float), read_type(list[int])
         (DataType(double), ListType(list<item: int64>))

@@ -36,9 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, spec: Spec) -> None:
     """Runs the command.
 
-    Raises:
-        SpecError: If the spec does not fit the file, or the output cannot be written.
-
     Memory: the whole table and its windows.
     """
     from slidewise.io import readers

@@ -54,11 +54,7 @@ _STYLE = {
 
 
 def check(path: str | Path) -> None:
-    """Refuses a picture that could not be drawn, before any work is done for it.
-
-    Raises:
-        SpecError: If matplotlib is missing or the file's ending names no format.
-    """
+    """Refuses a picture that could not be drawn, before any work is done for it."""
     ending = Path(path).suffix.lower()
     if ending not in _ENDINGS:
         known = ", ".join(_ENDINGS)
@@ -81,10 +77,6 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
         table: The result, with the columns that it was computed from.
         spec: The spec of the result.
         path: The file to write; an existing one is overwritten.
-
-    Raises:
-        SpecError: If matplotlib is missing, the file's ending names no format, or there
-            is nothing to draw.
     """
     check(path)
     aggs = [(name, agg) for name, agg in spec.aggs if _drawable(table, spec, name)]

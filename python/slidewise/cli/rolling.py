@@ -120,11 +120,7 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
 
 
 def run(options: argparse.Namespace, spec: Spec) -> None:
-    """Runs the command.
-
-    Raises:
-        SpecError: If options do not go together, or the spec does not fit the file.
-    """
+    """Runs the command."""
     from slidewise.cli import plots
 
     if options.plot is not None:

@@ -81,9 +81,6 @@ def _compare(checkpoint: str, guard: Guard) -> None:
     """Refuses the checkpoint of another query before Spark starts it.
 
     Otherwise the state would refuse it with the first new rows.
-
-    Raises:
-        SpecError: Naming the change.
     """
     if "://" in checkpoint:
         return

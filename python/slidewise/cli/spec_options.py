@@ -140,9 +140,6 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
     Args:
         options: The options. Where there is a file, those that make a spec are removed.
         hops: Whether the command has a result per window, not per row; None for either.
-
-    Raises:
-        SpecError: If there are both a file and such options, or a value is wrong.
     """
     if options.spec is not None:
         return _from_file(options, hops)
@@ -227,9 +224,6 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     A colon in a column's name is written `\:`. For `variance` and its like the third
     part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
     sketches it is their main parameter: capacity, k, q or error.
-
-    Raises:
-        SpecError: If it does not have that form or the kind is unknown.
 
     Example:
         >>> parse_aggregation("avg=mean:tripduration")

@@ -160,9 +160,6 @@ def check(options: argparse.Namespace, spec: Spec) -> None:
 def trigger(text: str | None) -> dict[str, object]:
     """The trigger as an argument of Spark.
 
-    Raises:
-        SpecError: If it is neither a length of time nor "once".
-
     Example:
         >>> trigger("10s"), trigger("once"), trigger(None)
         ({'processingTime': '10000 milliseconds'}, {'availableNow': True}, {})

@@ -28,9 +28,6 @@ def parse_window(text: str) -> Window:
     `landmark:flag`, `delta:column:width` and `session:30m`. A colon in a column's name
     is written `\:`.
 
-    Raises:
-        SpecError: If it has none of these forms.
-
     Example:
         >>> parse_window("1h"), parse_window("100rows"), parse_window("3")
         ('1h', rows(100), 3)

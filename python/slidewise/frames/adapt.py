@@ -30,11 +30,7 @@ _LIBRARIES: tuple[tuple[str, str, Callable[[Any], Frame]], ...] = (
 
 
 def frame(table: Any) -> Frame:
-    """Wraps a table.
-
-    Raises:
-        SpecError: If it is not a table, or is a Spark DataFrame.
-    """
+    """Wraps a table."""
     if isinstance(table, type):
         raise SpecError(_no_table(table))
     refuse_spark(table)
@@ -57,11 +53,7 @@ def frame(table: Any) -> Frame:
 
 
 def refuse_spark(table: Any) -> None:
-    """Refuses a Spark DataFrame, whose rows would all be collected to the driver.
-
-    Raises:
-        SpecError: If it is one: classic, Spark Connect or pandas on Spark.
-    """
+    """Refuses a Spark DataFrame, whose rows would all be collected to the driver."""
     for name in _SPARK_MODULES:
         module = sys.modules.get(name)
         if module is not None and isinstance(table, module.DataFrame):

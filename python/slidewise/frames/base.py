@@ -76,11 +76,7 @@ def require(frame: Frame, names: Sequence[str], owner: str = "the table") -> Non
 
 
 def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
-    """Refuses result names that the table already has.
-
-    Raises:
-        SpecError: Naming the column.
-    """
+    """Refuses result names that the table already has."""
     present = set(frame.names)
     for name in results:
         if name in present:
@@ -98,11 +94,7 @@ def _no_column(name: str, present: list[str], owner: str) -> str:
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """The chunks of a column as one array, run-end encoding decoded.
-
-    Raises:
-        SpecError: If it is text of more than 2 GiB.
-    """
+    """The chunks of a column as one array, run-end encoding decoded."""
     plain = not pa.types.is_run_end_encoded(column.type)
     if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
         return column.chunk(0)  # combine_chunks would copy it

@@ -30,11 +30,7 @@ def holds_arrays(table: Any) -> bool:
 
 
 def numpy_frame(table: Mapping[str, Any]) -> Frame:
-    """Wraps a mapping that `holds_arrays`.
-
-    Raises:
-        SpecError: If its arrays differ in length or have several dimensions.
-    """
+    """Wraps a mapping that `holds_arrays`."""
     return _NumpyFrame(table)
 
 

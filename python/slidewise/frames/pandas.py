@@ -15,11 +15,7 @@ __all__ = ["pandas_frame", "to_dense"]
 
 
 def pandas_frame(table: Any) -> Frame:
-    """Wraps a pandas DataFrame.
-
-    Raises:
-        SpecError: If its columns have several levels.
-    """
+    """Wraps a pandas DataFrame."""
     return _PandasFrame(table)
 
 
@@ -30,11 +26,7 @@ def to_dense(values: Any) -> Any:
 
 
 def _refuse_mixed(name: str, values: Any, array: pa.Array | pa.ChunkedArray) -> None:
-    """Refuses objects that Arrow would change to give them one type.
-
-    Raises:
-        SpecError: Naming the first such object.
-    """
+    """Refuses objects that Arrow would change to give them one type."""
     kind = array.type
     if pa.types.is_date(kind):
         what = "date"

@@ -137,11 +137,7 @@ def read_table(
 
 
 def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
-    """Refuses a file with two columns of one name.
-
-    Raises:
-        SpecError: Naming the column.
-    """
+    """Refuses a file with two columns of one name."""
     for name in names:
         if names.count(name) > 1:
             raise SpecError(

@@ -128,11 +128,7 @@ def _json_object(row: dict[str, object]) -> bytes:
 
 
 def _json_column(table: pa.Table, index: int) -> pa.ChunkedArray:
-    """A column as values that JSON supports.
-
-    Raises:
-        SpecError: If there are none for it.
-    """
+    """A column as values that JSON supports."""
     column, field = table.column(index), table.schema.field(index)
     try:
         chunks = [_json_values(chunk) for chunk in column.chunks]

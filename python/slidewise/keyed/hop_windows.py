@@ -102,9 +102,6 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
     Args:
         query: The query.
         keys: Keys, with the stops of their non-empty windows in `TIME`.
-
-    Raises:
-        SpecError: If there are too many.
     """
     every, by = query.grid.every, list(query.spec.by)
     codes = query.codes([keys.select(by)])

@@ -28,11 +28,7 @@ _LARGEST = 2**63 - 1
 
 
 def refuse_sessions(spec: Spec) -> None:
-    """Refuses windows that a query cannot end at any time: sessions and `delta`.
-
-    Raises:
-        SpecError: If there are some.
-    """
+    """Refuses windows that a query cannot end at any time: sessions and `delta`."""
     for window in spec.windows:
         if window.is_session:
             raise SpecError(
@@ -53,11 +49,7 @@ def has_no_length(window: WindowSpec) -> bool:
 
 
 def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
-    """Parses `keep=`.
-
-    Raises:
-        SpecError: If it is not a length of time, or shorter than the longest window.
-    """
+    """Parses `keep=`."""
     if keep is None:
         return None
     length = parse_offset(keep, "keep")
@@ -234,11 +226,7 @@ class Horizon:
         return pc.add(pc.if_else(stays, None, earliest), lag)
 
     def check(self, ticks: pa.Array, windows: Iterable[WindowSpec]) -> None:
-        """Checks that all rows of the windows that end at these times are kept.
-
-        Raises:
-            SpecError: If some may have been evicted.
-        """
+        """Checks that all rows of the windows that end at these times are kept."""
         if self.evicted is None or not len(ticks):
             return
         times = self.query.times

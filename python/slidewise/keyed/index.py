@@ -380,9 +380,6 @@ class Index:
         """The non-empty windows of a grid with a stop in (since, until].
 
         They are given by their keys, with their stops in `TIME`.
-
-        Raises:
-            SpecError: If there are too many.
         """
         length, every = grid.length, grid.every
         try:

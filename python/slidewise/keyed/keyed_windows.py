@@ -317,11 +317,7 @@ class KeyedWindows(Snapshots):
         return pa.concat_tables(kept, promote_options="permissive")
 
     def _keep_answers(self, answers: pa.Table | None) -> None:
-        """Keeps results until `collect`.
-
-        Raises:
-            SpecError: If their types differ from those of the results before them.
-        """
+        """Keeps results until `collect`."""
         if answers is None or self._query is None:
             return
         output = self._query.output
@@ -488,11 +484,7 @@ class KeyedWindows(Snapshots):
         return query, pa.table(columns)
 
     def _begin(self, schema: pa.Schema) -> StreamQuery:
-        """Opens the state, once the columns are known.
-
-        Raises:
-            SpecError: If the columns do not suit the arguments.
-        """
+        """Opens the state, once the columns are known."""
         query, late = self._make_query(schema), self._late
         self._delay = window_ticks(late, query.times) if late.amount else 0
         self._kept = kept_ticks(query, self._delay, self._keep)

@@ -228,11 +228,7 @@ class Queries(Locked):
         return target.append(results)
 
     def _asked(self, call: str) -> Shard:
-        """The state, for a query.
-
-        Raises:
-            SpecError: If there were no rows yet, or there are sessions.
-        """
+        """The state, for a query."""
         if self._before is not None and not self._lock.locked():
             # Roll back a change that was interrupted.
             with self._locked():
@@ -254,11 +250,7 @@ class Queries(Locked):
         return reader
 
     def _latest(self) -> int:
-        """The latest time of the stream.
-
-        Raises:
-            SpecError: If there is none.
-        """
+        """The latest time of the stream."""
         known = [time for time in (self._largest, self._watermark) if time is not None]
         if not known:
             raise SpecError("there are no rows yet, and no latest time: give at=")
@@ -350,10 +342,6 @@ def _as_table(keys: dict[Any, Any], read: Container[str]) -> pa.Table:
     """Lists of Python values as a table.
 
     Lists that are not read may hold any objects; their columns are null.
-
-    Raises:
-        SpecError: If a name is not text, they differ in length, or one that is read has
-            no Arrow type.
     """
     columns = {}
     for name, values in keys.items():

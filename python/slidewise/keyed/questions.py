@@ -73,9 +73,6 @@ def key_table(query: Query, key: Any) -> pa.Table:
         query: The query.
         key: A mapping from key columns, a tuple in the order of `by=`, or the value of
             the only key column.
-
-    Raises:
-        SpecError: If a column is missing or unknown, or a value has another type.
     """
     values = _key_values(query.spec.by, key)
     columns = {
@@ -149,11 +146,7 @@ def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def keys_of(query: Query, target: Frame) -> pa.Table:
-    """The keys of a table.
-
-    Raises:
-        SpecError: If a key column is missing or of another type.
-    """
+    """The keys of a table."""
     require(target, query.spec.by, "keys=")
     columns = {}
     for name in query.spec.by:
@@ -169,11 +162,7 @@ def keys_of(query: Query, target: Frame) -> pa.Table:
 
 
 def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
-    """The times in a column of a table, in ticks of the stream.
-
-    Raises:
-        SpecError: If the column is missing, has missing times or those of another kind.
-    """
+    """The times in a column of a table, in ticks of the stream."""
     require(target, [name], "keys=")
     column, kind = target.column(name), times.original.type
     refusal = SpecError(
@@ -195,11 +184,7 @@ def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
 
 
 def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
-    """A row from a mapping of columns to values, as a table; other columns are null.
-
-    Raises:
-        SpecError: If a column is unknown, or a value does not fit it.
-    """
+    """A row from a mapping of columns to values, as a table; other columns are null."""
     if not isinstance(plus, Mapping):
         raise SpecError(
             Argument("plus", plus),
@@ -252,9 +237,6 @@ def plus_of(
         target: The table.
         plus: Columns of the stream that have the same name in the table, or a mapping
             of columns of the stream to columns of the table.
-
-    Raises:
-        SpecError: If a column is unknown, or its values do not fit.
     """
     if isinstance(plus, str):
         plus = [plus]

@@ -30,10 +30,6 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         time: An int, date, datetime, timedelta, or a scalar of numpy, pandas or Arrow.
         times: The column.
 
-    Raises:
-        SpecError: If it is missing, not a time, of a different kind than the column's,
-            or not a whole number of its units.
-
     Example:
         >>> import pyarrow as pa
         >>> from slidewise.table.time_columns import read_times
@@ -141,11 +137,7 @@ def _example(kind: pa.DataType) -> str:
 
 
 def shown_time(tick: int, times: TimeColumn) -> Any:
-    """A tick as a Python value of the column's own type.
-
-    Raises:
-        SpecError: If no Python value holds it.
-    """
+    """A tick as a Python value of the column's own type."""
     try:
         return times.restore(pa.array([tick], pa.int64()))[0].as_py()
     except (OverflowError, ValueError) as error:

@@ -25,11 +25,7 @@ class StreamQuery(Query):
     """
 
     def __post_init__(self) -> None:
-        """Checks the query.
-
-        Raises:
-            SpecError: If it is not consistent.
-        """
+        """Checks the query."""
         check_query(self)
         if self.emit in ("arrival", "final"):
             refuse_taken(frame(self.schema.empty_table()), self.spec.results)

@@ -39,11 +39,7 @@ _COMPARING |= {"top_k", "bottom_k"}
 
 
 def check_emit(emit: str, spec: Spec) -> None:
-    """Checks that the windows support a value of `emit=`.
-
-    Raises:
-        SpecError: If not; the message names the values that they support.
-    """
+    """Checks that the windows support a value of `emit=`."""
     allowed = ("slide",) if spec.is_hopping else _EMITS
     if emit not in allowed:
         raise SpecError(
@@ -56,11 +52,7 @@ def check_emit(emit: str, spec: Spec) -> None:
 
 
 def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
-    """Checks that no column has the name of a flag, such as `_late`.
-
-    Raises:
-        SpecError: If one has.
-    """
+    """Checks that no column has the name of a flag, such as `_late`."""
     if flag in names:
         raise SpecError(
             f"the column name {flag!r} is taken by ",
@@ -70,11 +62,7 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
 
 
 def check_query(query: Query) -> None:
-    """Checks that the parts of a query are consistent.
-
-    Raises:
-        SpecError: If not; the message names the argument and a remedy.
-    """
+    """Checks that the parts of a query are consistent."""
     spec = query.spec
     check_emit(query.emit, spec)
     empty = query.schema.empty_table()
@@ -106,11 +94,7 @@ def check_query(query: Query) -> None:
 
 
 def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
-    """Checks the options that do not depend on the columns of the stream.
-
-    Raises:
-        SpecError: If the options do not fit the windows.
-    """
+    """Checks the options that do not depend on the columns of the stream."""
     query = Query(spec, pa.schema([]), emit, corrects=corrects)
     _check_streamable(query)
     _check_reaching(query)
@@ -230,9 +214,6 @@ def _check_retractable(query: Query) -> None:
 def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:
     """The names and types of `schema=`, without metadata and nullability.
 
-    Raises:
-        SpecError: If it is not a schema, or a name or type is wrong.
-
     Example:
         >>> parse_schema({"t": "int64", "x": pa.float64()})
         t: int64
@@ -273,11 +254,7 @@ def _arrow_type(name: object, kind: object) -> pa.DataType:
 
 
 def parse_late(late: WindowLike) -> Length:
-    """Parses `late=`.
-
-    Raises:
-        SpecError: If it is not a length, or negative.
-    """
+    """Parses `late=`."""
     length = parse_offset(late, "late")
     if length.amount < 0:
         raise SpecError(

@@ -92,19 +92,12 @@ def transform_batch(df: Any, spec: Spec, options: BatchOptions) -> Any:
         df: A batch DataFrame.
         spec: The windows and aggregations.
         options: The options for batch calls.
-
-    Raises:
-        SpecError: If the spec does not fit the columns.
     """
     return _apply(df, plan_batch(df, spec, options))
 
 
 def add_flags(results: Any, options: StreamOptions) -> Any:
-    """Adds the columns `_correction` and `_late` of streams, which are all false.
-
-    Raises:
-        SpecError: If the DataFrame has a column `_late` already.
-    """
+    """Adds the columns `_correction` and `_late` of streams, which are all false."""
     names = [CORRECTION] if options.corrects else []
     if options.flags:
         refuse_flag(results.columns, options.late_rows)
@@ -161,11 +154,7 @@ def drop_deleted(
 
 
 def plan_batch(df: Any, spec: Spec, options: BatchOptions) -> BatchPlan:
-    """Plans a batch query; the search for skewed keys may run small jobs.
-
-    Raises:
-        SpecError: If the spec does not fit the columns.
-    """
+    """Plans a batch query; the search for skewed keys may run small jobs."""
     schema = result_struct(df, spec, options.then_by)
     tasks = _task_count(df, options)
     splits = find_splits(df, spec, options, tasks, arrow_schema(df))

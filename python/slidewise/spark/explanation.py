@@ -24,11 +24,7 @@ _MERGEABLE = ("count", "sum", "mean", "min", "max", "stddev", "variance")
 
 
 def explain_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
-    """Returns the plan of a batch query.
-
-    Raises:
-        SpecError: If the spec does not fit the columns.
-    """
+    """Returns the plan of a batch query."""
     plan = plan_batch(df, spec, options)
     return "\n".join(
         [
@@ -50,11 +46,7 @@ def explain_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
 
 
 def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
-    """Returns the plan of a streaming query.
-
-    Raises:
-        SpecError: If the spec does not fit a stream.
-    """
+    """Returns the plan of a streaming query."""
     # Imported here: PySpark before 4.0 lacks the classes of streaming queries.
     from slidewise.spark.stream import bucket_count, make_query
 

@@ -81,11 +81,7 @@ def _has_run(progress: Any) -> bool:
 
 
 def _batch_metrics(progress: Any) -> dict[str, float]:
-    """Returns the metrics of one micro-batch.
-
-    Raises:
-        SpecError: If the query has no windows of slidewise.
-    """
+    """Returns the metrics of one micro-batch."""
     observed = (progress["observedMetrics"] or {}).get(OBSERVATION)
     if observed is None:
         raise SpecError("this query has no windows of slidewise")

@@ -59,9 +59,6 @@ class StreamOptions:
     ) -> "StreamOptions":
         """Checks the arguments of a call.
 
-        Raises:
-            SpecError: If an argument is wrong, or conflicts with the spec.
-
         Example:
             >>> import slidewise as sw
             >>> spec = Spec.make(on="t", windows="1h", aggs={"n": sw.count()})
@@ -80,11 +77,7 @@ class StreamOptions:
         )
 
     def check_stream(self) -> None:
-        """Checks the options for a streaming DataFrame.
-
-        Raises:
-            SpecError: Naming the argument.
-        """
+        """Checks the options for a streaming DataFrame."""
         if self.late is None:
             raise SpecError(
                 "a stream needs to know how long to wait for late rows: add ",
@@ -102,11 +95,7 @@ class StreamOptions:
             )
 
     def check_batch(self, spec: Spec) -> None:
-        """Checks the options for a batch DataFrame, which refuses some of them.
-
-        Raises:
-            SpecError: Naming the argument.
-        """
+        """Checks the options for a batch DataFrame, which refuses some of them."""
         if self.emit in ("update", "change"):
             raise SpecError(
                 Argument("emit", self.emit),
@@ -185,9 +174,6 @@ class BatchOptions:
     ) -> "BatchOptions":
         """Checks the arguments of a call.
 
-        Raises:
-            SpecError: If an argument is wrong.
-
         Example:
             >>> BatchOptions.make(split=4).split
             4
@@ -205,9 +191,6 @@ class BatchOptions:
 
 def check_order(spec: Spec, then_by: Iterable[str]) -> None:
     """Checks that results do not depend on how Spark shuffles rows of equal time.
-
-    Raises:
-        SpecError: If one depends on their order; the message names it.
 
     Example:
         >>> import slidewise as sw

@@ -20,11 +20,7 @@ __all__ = ["arrow_schema", "check_boolean", "check_reserved_names", "result_stru
 
 
 def arrow_schema(df: Any) -> pa.Schema:
-    """Returns the Arrow schema of a DataFrame's rows in Python workers.
-
-    Raises:
-        SpecError: If a column has no Arrow type.
-    """
+    """Returns the Arrow schema of a DataFrame's rows in Python workers."""
     try:
         return utc_schema(df.schema)
     except PySparkTypeError:
@@ -45,11 +41,7 @@ def _has_arrow_type(field: StructField) -> bool:
 
 
 def check_reserved_names(df: Any) -> None:
-    """Checks that no column name has the prefix of the columns that slidewise adds.
-
-    Raises:
-        SpecError: Naming the first such column.
-    """
+    """Checks that no column name has the prefix of the columns that slidewise adds."""
     for name in df.columns:
         if name.lower().startswith(RESERVED_PREFIX):
             raise SpecError(
@@ -65,9 +57,6 @@ def check_boolean(df: Any, name: str | None, argument: str) -> None:
         df: The DataFrame.
         name: The column; None checks nothing.
         argument: The argument that names it, for the message.
-
-    Raises:
-        SpecError: If the column is missing, or has another type.
     """
     if name is None:
         return
@@ -87,9 +76,6 @@ def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructTyp
         df: The DataFrame.
         spec: The windows and aggregations.
         extra: Further columns that must exist.
-
-    Raises:
-        SpecError: If the spec does not fit the columns.
     """
     _check_return_types(spec)
     check_reserved_names(df)

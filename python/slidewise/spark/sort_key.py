@@ -113,9 +113,6 @@ def _split_groups(splits: SkewSplits | None, tasks: int) -> int:
 def check_times(ticks: pa.Array, on: str) -> None:
     """Checks that times fit into the sort key.
 
-    Raises:
-        SpecError: If one does not.
-
     Example:
         >>> check_times(pa.array([0, 2**58 - 1]), "t")
     """

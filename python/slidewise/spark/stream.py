@@ -48,10 +48,6 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         df: A streaming DataFrame.
         spec: The windows and aggregations.
         options: The options for streams.
-
-    Raises:
-        SpecError: If the spec does not fit the columns, or the session does not keep
-            state in RocksDB.
     """
     options.check_stream()
     _check_time(df, spec.on)

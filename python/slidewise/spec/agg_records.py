@@ -31,9 +31,6 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 def record_of_agg(agg: Aggregation) -> dict[str, Any]:
     """An aggregation as a mapping, without parameters at their defaults.
 
-    Raises:
-        SpecError: If it cannot be written; the message names it and the way out.
-
     Example:
         >>> import slidewise as sw
         >>> record_of_agg(sw.quantile("delay", 0.99))
@@ -63,9 +60,6 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
 
 def agg_of_record(record: object) -> Aggregation:
     """The aggregation of such a mapping; imports the module of an import path.
-
-    Raises:
-        SpecError: If it is none; the message names the key and the value.
 
     Example:
         >>> agg_of_record({"kind": "top_k", "column": "price", "k": 3})
@@ -103,11 +97,7 @@ def agg_of_record(record: object) -> Aggregation:
 
 
 def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> None:
-    """Refuses keys that are not known, with a suggestion.
-
-    Raises:
-        SpecError: Naming the key.
-    """
+    """Refuses keys that are not known, with a suggestion."""
     known = list(known)
     for key in given:
         if key not in known:
@@ -138,11 +128,7 @@ def _function(kind: str) -> Callable[..., Aggregation]:
 
 
 def _import_path(agg: CustomAggregation | NativeAggregation) -> str:
-    """The import path of a user-defined aggregation.
-
-    Raises:
-        SpecError: If it has none that another process can resolve.
-    """
+    """The import path of a user-defined aggregation."""
     name = agg.functions.name
     if name is None:
         raise SpecError(
@@ -162,11 +148,7 @@ def _import_path(agg: CustomAggregation | NativeAggregation) -> str:
 
 
 def _own(path: str) -> CustomAggregation | NativeAggregation:
-    """The user-defined aggregation at an import path.
-
-    Raises:
-        SpecError: If there is none.
-    """
+    """The user-defined aggregation at an import path."""
     _check_path(path)
     module = path.partition(":")[0]
     try:

@@ -19,11 +19,7 @@ __all__ = [
 
 
 def check_column_name(value: object, argument: str) -> str:
-    """Returns the name of a column.
-
-    Raises:
-        SpecError: If it is not a str.
-    """
+    """Checks the name of a column, and returns it."""
     if not isinstance(value, str):
         raise SpecError(
             Argument(argument), f" takes the name of a column, got {value!r}"
@@ -32,10 +28,7 @@ def check_column_name(value: object, argument: str) -> str:
 
 
 def one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
-    """Returns the value of an argument that takes one of some words.
-
-    Raises:
-        SpecError: If it is another one.
+    """Checks the value of an argument that takes one of some words, and returns it.
 
     Example:
         >>> one_of("skip", "nan", ("propagate", "skip", "raise"))
@@ -60,9 +53,6 @@ def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
     Args:
         names: The names.
         message: The message of the error, with a placeholder for the name.
-
-    Raises:
-        SpecError: Naming the column.
     """
     seen: set[str] = set()
     for name in names:
@@ -72,10 +62,7 @@ def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
 
 
 def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
-    """Returns the columns of an argument that takes one or several, each once.
-
-    Raises:
-        SpecError: If it is neither a column nor a list of columns.
+    """Checks the columns of an argument that takes one or several; each once.
 
     Example:
         >>> check_columns("id", "by"), check_columns(None, "then_by")
@@ -94,10 +81,7 @@ def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str
 def check_arrival(
     arrival: str | Sequence[str] | None,
 ) -> str | tuple[str, ...] | None:
-    """Returns the column of `arrival=`, or the columns if they are several.
-
-    Raises:
-        SpecError: If it is neither a column nor a list of different columns.
+    """Checks `arrival=`; returns its column, or its columns if they are several.
 
     Example:
         >>> check_arrival(["batch", "offset"]), check_arrival(["batch"])
@@ -127,11 +111,7 @@ def check_arrival(
 
 
 def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:
-    """Returns the items of `aggs=`.
-
-    Raises:
-        SpecError: If it is not a mapping from names to aggregations of columns.
-    """
+    """Checks `aggs=`, and returns its items."""
     if not isinstance(aggs, Mapping):
         raise SpecError(
             Argument("aggs"),
@@ -159,11 +139,7 @@ def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation]
 
 
 def check_min_rows(value: Any) -> int:
-    """Returns the value of `min_rows=`.
-
-    Raises:
-        SpecError: If it is not a number of rows.
-    """
+    """Checks `min_rows=`, and returns it."""
     whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
     if not whole or not 0 <= operator.index(value) < 2**63:
         raise SpecError(

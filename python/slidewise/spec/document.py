@@ -48,9 +48,6 @@ _DEFAULTS = {
 def document_of(spec: Any) -> dict[str, Any]:
     """The document of a `Spec`, of plain values.
 
-    Raises:
-        SpecError: If an aggregation cannot be written.
-
     Example:
         >>> import slidewise as sw
         >>> spec = sw.Spec(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
@@ -81,9 +78,6 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
     Args:
         document: The document.
         known: The known keywords.
-
-    Raises:
-        SpecError: If the document is wrong; the message names the key and the value.
     """
     if not isinstance(document, Mapping):
         raise SpecError(

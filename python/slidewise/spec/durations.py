@@ -188,9 +188,6 @@ def rows(n: int) -> Rows:
 def read_rows(text: str) -> Rows | None:
     """The number of rows that a text names, as in files and on the command line.
 
-    Raises:
-        SpecError: If it is not a number of rows that there can be.
-
     Example:
         >>> read_rows("100rows"), read_rows("1h")
         (rows(100), None)
@@ -235,9 +232,6 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
         offset: As a user wrote it.
         argument: The name of the argument, for messages.
 
-    Raises:
-        SpecError: If it is not a length, or has no fixed length.
-
     Example:
         >>> parse_offset("-15m").amount, parse_offset(0).amount
         (-900000000000, 0)
@@ -260,10 +254,6 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
     Args:
         window: As a user wrote it.
         argument: The name of the argument, for messages.
-
-    Raises:
-        SpecError: If it is not a length, not positive, or has no fixed length (months,
-            years).
 
     Example:
         >>> parse_length("15m").amount, parse_length("15m").label

@@ -46,9 +46,6 @@ def _dumps(value: object) -> str:
 def from_json(text: object) -> Any:
     """The document in a JSON text.
 
-    Raises:
-        SpecError: If it is not JSON, or has a key twice.
-
     Example:
         >>> from_json('{"on": "t", "on": "u"}')
         Traceback (most recent call last):

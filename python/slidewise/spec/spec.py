@@ -407,11 +407,7 @@ class Spec:
             raise SpecError(f"{path}: {error}") from error
 
     def _document(self) -> dict[str, Any]:
-        """The document, after checking that it loads to this spec.
-
-        Raises:
-            SpecError: If it cannot be written.
-        """
+        """The document, after checking that it loads to this spec."""
         document = document_of(self)
         if self._of_document(document) != self:
             raise SpecError(f"this Spec cannot be written to a file: {self}")
@@ -552,9 +548,6 @@ def refuse_mixed(spec: Spec, where: str) -> None:
     Args:
         spec: The spec.
         where: The caller that does not support them.
-
-    Raises:
-        SpecError: Naming the window.
     """
     several = spec.is_hopping and len(spec.windows) > 1
     if several and spec.empty:

@@ -122,9 +122,6 @@ class WindowSpec:
 def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
     """The lengths of `windows=`: one or several.
 
-    Raises:
-        SpecError: If one is not a length, or there is none.
-
     Example:
         >>> [length.label for length in parse_lengths(["1h", Rows(3)])]
         ['1h', '3rows']
@@ -158,9 +155,6 @@ def rolling_windows(
         windows: One or several.
         closed: The value of `closed=`.
         offset: The value of `offset=`.
-
-    Raises:
-        SpecError: If one is not a window, or `closed` or `offset` does not apply to it.
 
     Example:
         >>> [window.label for window in rolling_windows(["1h", Rows(3)], "right", None)]
@@ -220,22 +214,14 @@ def _data_driven(
 
 
 def refuse_by_position(windows: Iterable[WindowSpec], given: Argument) -> None:
-    """Refuses an argument beside windows that begin or end among equal times.
-
-    Raises:
-        SpecError: Naming the window.
-    """
+    """Refuses an argument beside windows that begin or end among equal times."""
     for window in windows:
         if window.by_position:
             raise _does_not_apply(given, f"the window {written(window)}")
 
 
 def refuse_delta(windows: Iterable[WindowSpec], given: Argument) -> None:
-    """Refuses an argument by which windows of `delta` would not end at a row.
-
-    Raises:
-        SpecError: Naming the window.
-    """
+    """Refuses an argument by which windows of `delta` would not end at a row."""
     for window in windows:
         if window.kind.startswith("delta"):
             raise _does_not_apply(
@@ -295,9 +281,6 @@ def hopping_windows(
     closed: str | None,
 ) -> tuple[WindowSpec, ...]:
     """The windows of `hopping`; the arguments are its own.
-
-    Raises:
-        SpecError: If one of them is wrong, or does not apply to a window.
 
     Example:
         >>> windows = ["1h", Session(parse_length("5m"))]

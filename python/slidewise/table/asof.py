@@ -13,11 +13,7 @@ __all__ = ["cast_key", "query_points_of", "same_kind"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
-    """The rows of `at=` as query points; equal keys get equal codes in both tables.
-
-    Raises:
-        SpecError: If a column is missing in `at`, or has another type.
-    """
+    """The rows of `at=` as query points; equal keys get equal codes in both tables."""
     require(target, [spec.on, *spec.by, *spec.arrivals], "at=")
     return QueryPoints(
         ends=_ticks_as(call.times, target),

@@ -29,9 +29,6 @@ __all__ = ["hopping_batches", "hopping_schema"]
 def hopping_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
     """The schema of the windows over rows of this schema.
 
-    Raises:
-        SpecError: If the spec does not fit the columns.
-
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})

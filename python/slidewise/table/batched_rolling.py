@@ -89,9 +89,6 @@ class Order:
 def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
     """The schema of the results of rows of this schema.
 
-    Raises:
-        SpecError: If the spec does not fit the columns.
-
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
@@ -473,11 +470,7 @@ def _sections(
 
 
 def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
-    """Refuses rows without a time, and NaN with `nan="raise"`.
-
-    Raises:
-        SpecError: Naming the row by its key and time.
-    """
+    """Refuses rows without a time, and NaN with `nan="raise"`."""
     for name in spec.times:
         if not rows[name].null_count:
             continue

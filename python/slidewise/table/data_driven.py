@@ -67,11 +67,7 @@ class Positions:
         return pa.array(self._layout.begins())
 
     def starts(self, window: WindowSpec) -> pa.Array:
-        """Where the window begins that ends at each position.
-
-        Raises:
-            SpecError: If the column of the window does not suit it.
-        """
+        """Where the window begins that ends at each position."""
         if window.kind in ("landmark", "until", "open"):
             flags = self._flags(window.column)
             return pa.array(self._layout.flag_starts(flags, window.kind))
@@ -119,11 +115,7 @@ class Positions:
         return pc.if_else(own, last, None)
 
     def _flags(self, name: str) -> pa.Array:
-        """A column of flags, by row.
-
-        Raises:
-            SpecError: If it is not of booleans.
-        """
+        """A column of flags, by row."""
         column = decode_dictionary(self._column(name))
         if pa.types.is_null(column.type):
             column = column.cast(pa.bool_())
@@ -156,11 +148,7 @@ class Positions:
 
 
 def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | float]:
-    """A column as int64 or float64, and the width of the window in the same units.
-
-    Raises:
-        SpecError: If it has nulls or NaN, or the width does not suit it.
-    """
+    """A column as int64 or float64, and the width of the window in the same units."""
     name, types, held = window.column, pa.types, column.type
     if types.is_null(held) and not len(column):
         return column.cast(_INT64), 0

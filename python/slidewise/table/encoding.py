@@ -104,11 +104,7 @@ class ValueColumn:
 
     @cached_property
     def int64(self) -> pa.Array:
-        """uint64 as int64.
-
-        Raises:
-            SpecError: If a value does not fit.
-        """
+        """uint64 as int64."""
         largest = pa.scalar(_SIGN - 1, pa.uint64())
         beyond = pc.index(pc.greater(self.original, largest), True).as_py()
         if beyond >= 0:
@@ -461,9 +457,6 @@ def group_codes(
     Args:
         columns: Names and key columns.
         in_order: Whether codes must be numbered in order of first occurrence.
-
-    Raises:
-        SpecError: If a column cannot be a key.
     """
     if len(columns) == 1 and not in_order:
         near = _dense_integer_codes(columns[0][1])

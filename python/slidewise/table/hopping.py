@@ -284,9 +284,6 @@ def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
         request: The rows.
         spec: The spec.
         at: The index of the window.
-
-    Raises:
-        SpecError: If there are too many, or one reaches beyond int64.
     """
     window = spec.windows[at]
     if window.by_position:

@@ -518,11 +518,7 @@ def _no_function(agg: Aggregation, error: Exception) -> SpecError:
 
 
 def map_lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
-    """Maps a LazyFrame, which stays lazy.
-
-    Raises:
-        SpecError: If a result's type is not known before the rows are.
-    """
+    """Maps a LazyFrame, which stays lazy."""
     for _, agg in spec.aggs:
         if isinstance(agg, CustomAggregation) and agg.functions.returns is None:
             raise SpecError(

@@ -111,10 +111,6 @@ def plan(
         columns: The columns of the table.
         inputs: Collects the input columns of the kernel.
         on: The column of times, which `arg_min` and `arg_max` return without `of`.
-
-    Raises:
-        SpecError: If the aggregation does not fit its column; the message lists those
-            that do.
     """
     if agg.kind in ("arg_min", "arg_max"):
         return _plan_arg(agg, columns, inputs, on)
@@ -196,11 +192,7 @@ def _lowered(agg: NativeAggregation, answers: Sequence[pa.Array]) -> pa.Array:
 def in_one_type(
     agg: Aggregation, answers: list[Any], functions: Functions | Compiled
 ) -> pa.Array:
-    """One Arrow column of the answers of a user's `lower`.
-
-    Raises:
-        SpecError: If they have no common type.
-    """
+    """One Arrow column of the answers of a user's `lower`."""
     kind = functions.returns
     if kind is None and all(answer is None for answer in answers):
         kind = functions.known_type

@@ -88,9 +88,6 @@ def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
         name: The value of `algorithm=`.
         shared: Whether it must serve several ranges over one stream.
         queries: Whether it must be the final aggregator of queries.
-
-    Raises:
-        SpecError: If no algorithm has that name, or it serves one range only.
     """
     fits = [
         other
@@ -116,9 +113,6 @@ def checked_options(
     Args:
         algorithm: Its name.
         given: Values by name; a duration has the types of `last=`, or is a `Length`.
-
-    Raises:
-        SpecError: If it has no parameter of that name, or the value is not allowed.
     """
     parameters = ALGORITHMS[algorithm].parameters if algorithm in ALGORITHMS else ()
     known = {name: allowed for name, _, allowed in parameters}
@@ -303,9 +297,6 @@ def _cost(text: str) -> str:
 
 def card_of(name: str) -> Card:
     """The card of an algorithm.
-
-    Raises:
-        SpecError: If no algorithm has that name.
 
     Example:
         >>> card_of("fiba").order

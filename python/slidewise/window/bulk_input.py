@@ -203,9 +203,6 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     Args:
         values: The `values` of `insert_many`, or one column of them.
         role: "number", "any", "hash" or "presence".
-
-    Raises:
-        SpecError: If the role needs numbers, and the values are not numbers.
     """
     array = as_array(values)
     if array is None or isinstance(array, list):
@@ -388,9 +385,6 @@ def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
         by: The compared column, as `read_again` gives it.
         of: The paired column, likewise.
         nan: "propagate", "skip" or "raise".
-
-    Raises:
-        SpecError: If one is NaN where `nan="raise"`, or they differ in length.
     """
     columns = [
         column if isinstance(column, list) else column.to_pylist()
@@ -415,9 +409,6 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
 
     Returns:
         The column, which can be read again, and the bytes.
-
-    Raises:
-        SpecError: If it must be a column of booleans, and is not.
     """
     array = read_again(values)
     if isinstance(array, list):
@@ -466,9 +457,6 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
     """Converts an array of any library to an Arrow array; None for other values.
 
     An array becomes a list if Arrow has no type for it.
-
-    Raises:
-        SpecError: If it is a DataFrame of Spark.
     """
     refuse_spark(values)
     if isinstance(values, pa.Array):
@@ -540,11 +528,7 @@ def _from_numpy(values: Any) -> pa.Array | list[Any]:
 
 
 def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
-    """The columns of a table by name, or None if it is not a table.
-
-    Raises:
-        SpecError: If a column is missing, or it is a DataFrame of Spark.
-    """
+    """The columns of a table by name, or None if it is not a table."""
     refuse_spark(values)
     present: list[str]
     pandas = sys.modules.get("pandas")

@@ -40,10 +40,6 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
         plan: The plan of the window.
         at: The index of the aggregation.
         values: The answers.
-
-    Raises:
-        SpecError: If Arrow has no type for them, or they are not of the type that a
-            custom aggregation declares.
     """
     agg = plan.aggs[at][1]
     kind = None

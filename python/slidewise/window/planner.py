@@ -431,11 +431,7 @@ def _begins(
 
 
 def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
-    """The lengths of `ranges=`; ints are numbers of entries, as in `rows(n)`.
-
-    Raises:
-        SpecError: If it is empty, or an item is not a range.
-    """
+    """The lengths of `ranges=`; ints are numbers of entries, as in `rows(n)`."""
     single = isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable)
     if single or isinstance(ranges, Mapping):
         mapping = ", not a mapping" if isinstance(ranges, Mapping) else ""
@@ -573,11 +569,7 @@ def _dtype(dtype: str | type | None) -> str | None:
 
 
 def checked_ties(ties: str | None, last: Length | None) -> str:
-    """The value of `ties=`: by default "combine", but "keep" with `last=rows(n)`.
-
-    Raises:
-        SpecError: If it is not one of these values, or contradicts `last`.
-    """
+    """The value of `ties=`: by default "combine", but "keep" with `last=rows(n)`."""
     by_rows = last is not None and last.kind == "rows"
     if ties is None:
         return "keep" if by_rows else "combine"

@@ -151,9 +151,6 @@ def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTick
         clock: The clock of the window.
         flags: The columns of its flags.
 
-    Raises:
-        SpecError: If its lengths do not suit times of that kind.
-
     Example:
         >>> query_ticks(Query("1h", every="5m"), Clock("datetime", "s", None), ())
         ('time', 3600, 300, 0)
@@ -185,9 +182,6 @@ def read_queries(
     empty: bool = False,
 ) -> Queries | None:
     """Checks the arguments `queries=`, `late=`, `offset=` and `empty=`.
-
-    Raises:
-        SpecError: If one of them is wrong.
 
     Example:
         >>> read_queries([Query("1h", every="5m")]).made

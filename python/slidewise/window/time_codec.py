@@ -187,11 +187,7 @@ def clock_for(
     latency: Length | None = None,
     schedule: Any = None,
 ) -> Clock:
-    """Makes a clock, converting lengths to its ticks.
-
-    Raises:
-        SpecError: If a length does not suit times of this kind.
-    """
+    """Makes a clock, converting lengths to its ticks."""
     return Clock(
         kind,
         unit,
@@ -294,11 +290,7 @@ def _numpy_unit(time: Any) -> str:
 
 
 def numpy_unit(dtype: Any) -> str:
-    """The unit of a numpy datetime type.
-
-    Raises:
-        SpecError: If it has no unit of fixed length.
-    """
+    """The unit of a numpy datetime type."""
     unit, count = _module("numpy").datetime_data(dtype)
     if unit not in SIZES or count != 1:
         raise SpecError(
@@ -361,9 +353,6 @@ def ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
         kind: The kind of times, one of `KINDS`.
         unit: The unit of a tick, by numpy's name; "" for ints.
 
-    Raises:
-        SpecError: If it does not suit times of that kind.
-
     Example:
         >>> ticks_of(Length("time", 3_000_000_000, "3s"), "range", "datetime", "us")
         3000000
@@ -406,9 +395,6 @@ def _module(name: str) -> Any:
 
 def zone_named(name: str) -> tzinfo:
     """The zone of an Arrow column: a name such as "Europe/Berlin", or "+02:00".
-
-    Raises:
-        SpecError: If there is no such zone.
 
     Example:
         >>> zone_named("+02:00")
