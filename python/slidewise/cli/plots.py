@@ -72,11 +72,6 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
 
     In a keyed table it draws the key with the most rows. Results that are not numbers
     are left out.
-
-    Args:
-        table: The result, with the columns that it was computed from.
-        spec: The spec of the result.
-        path: The file to write; an existing one is overwritten.
     """
     check(path)
     aggs = [(name, agg) for name, agg in spec.aggs if _drawable(table, spec, name)]

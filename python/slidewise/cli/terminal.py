@@ -82,9 +82,6 @@ def format_rate(count: int, seconds: float) -> str:
 class Stages:
     """Times the stages of a command, each with a bar on standard error.
 
-    Args:
-        quiet: Whether to show no bars.
-
     Attributes:
         seconds: How long each finished stage took, by name.
 

@@ -22,15 +22,7 @@ _EMITTED = {
 def explain_lines(
     spec: Spec, emit: str, shard: Shard | None, watermark: int | None, nbytes: int
 ) -> str:
-    """Describes the windows, the rows that they read, and how long rows are kept.
-
-    Args:
-        spec: The Spec.
-        emit: When results are emitted.
-        shard: The state; None before the first batch.
-        watermark: The watermark in ticks, or None.
-        nbytes: The bytes of the state.
-    """
+    """Describes the windows, the rows that they read, and how long rows are kept."""
     lines = [f"{format_windows(spec)}: {_EMITTED[emit]}"]
     if shard is None:
         lines.append("no rows yet: the columns are unknown")

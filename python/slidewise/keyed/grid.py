@@ -37,12 +37,7 @@ class Grid:
         return watermark + 1 - self.step
 
     def beyond(self, times: pa.ChunkedArray, bits: int = 64) -> int | None:
-        """A time in a window whose start or stop is beyond int64, or None.
-
-        Args:
-            times: The times.
-            bits: The number of bits of the column of times.
-        """
+        """A time in a window whose start or stop is beyond int64, or None."""
         limit = 2 ** (bits - 1)
         ends = pc.min_max(times)
         for time in (ends["min"].as_py(), ends["max"].as_py()):

@@ -70,9 +70,6 @@ class Index:
     """The entries of the keys of a query.
 
     Any number of threads may query it while one inserts.
-
-    Args:
-        query: The query.
     """
 
     def __init__(self, query: Query) -> None:

@@ -25,11 +25,6 @@ class LastWindows:
 
     Changes are written as pages of their own, until these have more rows than there are
     keys; then all rows are written as one page.
-
-    Args:
-        query: The query.
-        pages: The pages.
-        state: The result of `record`.
     """
 
     def __init__(
@@ -84,12 +79,9 @@ class LastWindows:
             self._rewrite()
 
     def note(self, keys: pa.Table) -> None:
-        """Notes the latest rows of keys that are about to leave the index.
+        """Notes the latest times of keys whose rows are about to leave the index.
 
         Such a row may lie after the last window, in a gap between windows.
-
-        Args:
-            keys: Keys, with their latest times in `TIME`.
         """
         by, rows = list(self._query.spec.by), self.rows
         codes = self._query.codes([rows.select(by), keys.select(by)])

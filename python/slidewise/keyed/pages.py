@@ -31,11 +31,7 @@ _TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
 
 
 class Page:
-    """The rows of a page, whose bytes are not made yet.
-
-    Args:
-        rows: The rows, in memory that does not change.
-    """
+    """The rows of a page, in memory that does not change, before its bytes are made."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows = rows.combine_chunks()
@@ -148,11 +144,7 @@ class Pages:
         self._traffic = dict.fromkeys(_TRAFFIC, 0)
 
     def add(self, table: pa.Table) -> int:
-        """Adds a page; returns its number.
-
-        Args:
-            table: The rows, in memory that does not change.
-        """
+        """Adds a page of rows, in memory that does not change; returns its number."""
         page = self.next_page
         self.next_page += 1
         written = self._written[page] = Page(table)

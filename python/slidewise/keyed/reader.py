@@ -94,11 +94,7 @@ class Layout:
 
 
 class FoldReader:
-    """Answers from the entries of an index, by folds.
-
-    Args:
-        shard: The state.
-    """
+    """Answers from the entries of an index, by folds."""
 
     def __init__(self, shard: ShardState) -> None:
         self.query, self.index = shard.query, shard.index
@@ -109,11 +105,7 @@ class FoldReader:
         self._known: tuple[pa.Schema, Layout | None] | None = None
 
     def earliest(self, evicted: int | None) -> int:
-        """The earliest time at which all rows of the windows of the Spec are kept.
-
-        Args:
-            evicted: The time up to which rows may be evicted; None if none are.
-        """
+        """The earliest time at which all rows of the windows of the Spec are kept."""
         return EARLIEST if evicted is None else evicted + self._longest
 
     def covers(self, ticks: pa.Array, evicted: int) -> bool:

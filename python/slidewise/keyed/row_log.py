@@ -140,10 +140,7 @@ class RowLog:
             before = segment.end
 
     def check(self, pages: Collection[int] | None = None) -> None:
-        """Checks the pages against the directory.
-
-        Args:
-            pages: The pages to check; by default all.
+        """Checks the pages, or some of them, against the directory.
 
         Raises:
             SnapshotError: If one is missing or damaged, or holds other rows.
@@ -246,10 +243,9 @@ class RowLog:
         return self._pages.read(segment.page, schema)
 
     def alive(self, since: int = 0) -> Iterator[tuple[pa.Table, bool]]:
-        """Yields, per segment, the rows that are not dead, and whether they may wait.
+        """Yields, per segment, the rows that are not dead, from the number `since` on.
 
-        Args:
-            since: The number of the first row to yield.
+        Also yields whether they may wait.
         """
         for segment in self.segments:
             if segment.end <= since:
@@ -260,11 +256,7 @@ class RowLog:
             yield rows.combine_chunks(), segment.waits
 
     def take(self, numbers: pa.Array) -> pa.Table:
-        """The rows with some numbers, in the order of these.
-
-        Args:
-            numbers: Numbers of rows that are alive.
-        """
+        """The rows with some numbers, all of them alive, in the order of these."""
         schema = self._query.kept_schema
         ends = [segment.end for segment in self.segments]
         counts, by_segment, back = _core.split_numbers(numbers, ends)

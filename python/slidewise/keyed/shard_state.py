@@ -241,9 +241,7 @@ class ShardState:
     def take_due(self, watermark: int, *, ordered: bool = True) -> pa.Table | None:
         """Removes and returns the rows that waited for a watermark.
 
-        Args:
-            watermark: The watermark.
-            ordered: Whether they are sorted by time; otherwise in order of arrival.
+        They are sorted by time if `ordered`, otherwise in order of arrival.
         """
         due = [held for held in self.waiting if held.earliest <= watermark]
         if not due:
@@ -373,11 +371,7 @@ class ShardState:
         return until if self.log.until is None else max(until, self.log.until)
 
     def nbytes(self, stored: Iterable[pa.Table] = ()) -> int:
-        """The bytes of the index, and of the rows in memory.
-
-        Args:
-            stored: Rows of the store, whose memory does not count.
-        """
+        """The bytes of the index, and of the rows in memory besides those `stored`."""
         shared = {address for table in stored for address in buffers_of(table)}
         tables = [*self.pages.decoded(), *(held.rows for held in self.waiting)]
         own = {key: size for each in tables for key, size in buffers_of(each).items()}
@@ -471,12 +465,7 @@ class ShardState:
     def answers_at(
         self, points: pa.Table, name_row: Callable[[int], str]
     ) -> list[pa.Array]:
-        """The results of folded windows at keys and times, window by window.
-
-        Args:
-            points: The keys, and the times in `TIME`.
-            name_row: Names a point in messages.
-        """
+        """The results of folded windows at keys and times, window by window."""
         ticks = one_array(points.column(TIME))
         return self.index.results(points, ticks, self.windows, name_row)
 
@@ -521,12 +510,7 @@ class ShardState:
         return found.set_column(len(self._by), on, times)
 
     def holds(self, key: pa.Table, watermark: int | None) -> bool:
-        """Whether a key has rows in the horizon.
-
-        Args:
-            key: A row in the columns of keys.
-            watermark: The watermark, or None.
-        """
+        """Whether a key has rows in the horizon."""
         last = self.index.last_times(key)[0].as_py()
         if last is None or watermark is None or self.query.keeps_rows:
             return last is not None

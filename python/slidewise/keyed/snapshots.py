@@ -98,12 +98,7 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
 
 
 def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Snapshot:
-    """Reads one incremental snapshot.
-
-    Args:
-        blob: The bytes.
-        spec_hash: The hash of the Spec.
-        checksum: The checksum of the snapshot that it must follow.
+    """Reads one incremental snapshot, which must follow that of a checksum.
 
     Raises:
         SnapshotError: If bytes are damaged, of a different spec, or do not follow it.

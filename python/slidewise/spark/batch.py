@@ -86,13 +86,7 @@ class BatchPlan:
 
 
 def transform_batch(df: Any, spec: Spec, options: BatchOptions) -> Any:
-    """Returns the DataFrame of results.
-
-    Args:
-        df: A batch DataFrame.
-        spec: The windows and aggregations.
-        options: The options for batch calls.
-    """
+    """Returns the DataFrame of results."""
     return _apply(df, plan_batch(df, spec, options))
 
 

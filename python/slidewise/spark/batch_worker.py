@@ -35,15 +35,7 @@ def partition_function(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
 ) -> PartitionFunction:
-    """Returns a function for `mapInArrow`.
-
-    Args:
-        spec: The windows and aggregations.
-        order: How the rows of a partition are sorted.
-        bounds: The bounds of splits; None if no key is split.
-        inputs: The names of the input columns.
-        outputs: The columns of the results.
-    """
+    """Returns a function for `mapInArrow`."""
     blob = cloudpickle.dumps(spec)
 
     def run(batches: Batches) -> Batches:

@@ -78,11 +78,7 @@ _cache = ShardCache()
 
 
 class StatePages:
-    """The page store of a bucket: a `MapState` of Spark.
-
-    Args:
-        state: The map from page number to bytes.
-    """
+    """The page store of a bucket: a `MapState` of Spark."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
@@ -191,10 +187,6 @@ class StateTransaction:
 
     The shard is removed from the cache at the beginning and put back by `commit`, so a
     call that fails leaves no shard in the cache.
-
-    Args:
-        operator: The operator, with its state variables.
-        bucket: The bucket.
 
     Raises:
         SpecError: If the state was made for another query.

@@ -51,13 +51,7 @@ def check_reserved_names(df: Any) -> None:
 
 
 def check_boolean(df: Any, name: str | None, argument: str) -> None:
-    """Checks that a column exists and holds booleans.
-
-    Args:
-        df: The DataFrame.
-        name: The column; None checks nothing.
-        argument: The argument that names it, for the message.
-    """
+    """Checks that the column of an argument, if given, exists and holds booleans."""
     if name is None:
         return
     require(frame(arrow_schema(df).empty_table()), [name], "the DataFrame")
@@ -72,10 +66,7 @@ def check_boolean(df: Any, name: str | None, argument: str) -> None:
 def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:
     """Checks the columns of a DataFrame, and returns the schema of its results.
 
-    Args:
-        df: The DataFrame.
-        spec: The windows and aggregations.
-        extra: Further columns that must exist.
+    The columns in `extra` must exist, too.
     """
     _check_return_types(spec)
     check_reserved_names(df)

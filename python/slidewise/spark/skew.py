@@ -106,13 +106,6 @@ def find_splits(
 ) -> SkewSplits | None:
     """Finds skewed keys and their split points; None without skewed keys.
 
-    Args:
-        df: The DataFrame.
-        spec: The windows and aggregations.
-        options: The options for batch calls.
-        tasks: The number of tasks.
-        schema: The schema of the DataFrame, in Arrow.
-
     Cost:
         Up to three jobs, unless `split=False`: a count, a sample, and for windows of n
         rows a count of overlap rows.

@@ -322,11 +322,7 @@ class SplitBounds:
 
 
 class _OverlapCounter:
-    """Checks that each split got the overlap rows that windows of n rows need.
-
-    Args:
-        min_rows: The least number for each split, by its number.
-    """
+    """Checks that each split got the overlap rows that windows of n rows need."""
 
     def __init__(self, min_rows: tuple[int, ...]) -> None:
         self._min_rows = min_rows

@@ -42,13 +42,7 @@ _WATERMARK = "spark.watermarkDelayMs"
 
 
 def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
-    """Returns the streaming DataFrame of results.
-
-    Args:
-        df: A streaming DataFrame.
-        spec: The windows and aggregations.
-        options: The options for streams.
-    """
+    """Returns the streaming DataFrame of results."""
     options.check_stream()
     _check_time(df, spec.on)
     _check_watermark(df)

@@ -48,12 +48,7 @@ _TWICE = (
 
 
 def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
-    """Refuses duplicate result columns.
-
-    Args:
-        names: The names.
-        message: The message of the error, with a placeholder for the name.
-    """
+    """Refuses duplicate result columns."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

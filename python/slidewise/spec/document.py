@@ -73,12 +73,7 @@ def document_of(spec: Any) -> dict[str, Any]:
 
 
 def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
-    """The keywords of a `Spec` that a document gives.
-
-    Args:
-        document: The document.
-        known: The known keywords.
-    """
+    """The keywords of a `Spec` that a document gives."""
     if not isinstance(document, Mapping):
         raise SpecError(
             f"a Spec is a mapping with on, windows and aggs; got {shorten(document)}"

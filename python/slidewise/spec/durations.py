@@ -228,10 +228,6 @@ def session(gap: DurationLike) -> Session:
 def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
     """Reads an offset: a length that may also be zero or negative.
 
-    Args:
-        offset: As a user wrote it.
-        argument: The name of the argument, for messages.
-
     Example:
         >>> parse_offset("-15m").amount, parse_offset(0).amount
         (-900000000000, 0)
@@ -250,10 +246,6 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
 
 def parse_length(window: WindowLike, argument: str = "window") -> Length:
     """Reads one window as a user wrote it.
-
-    Args:
-        window: As a user wrote it.
-        argument: The name of the argument, for messages.
 
     Example:
         >>> parse_length("15m").amount, parse_length("15m").label
@@ -280,10 +272,6 @@ def monday_shift(length: Length, slide: Length) -> int:
 
     Windows are shifted if their slide is a number of weeks and it or the length is
     written in weeks: "1w" begins on Mondays, "7d" is counted from the epoch.
-
-    Args:
-        length: The length of the windows.
-        slide: Their slide.
 
     Returns:
         Nanoseconds.

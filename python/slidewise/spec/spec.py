@@ -543,12 +543,7 @@ def _record(value: Any) -> Any:
 
 
 def refuse_mixed(spec: Spec, where: str) -> None:
-    """Refuses several hopping windows that a stream cannot have together.
-
-    Args:
-        spec: The spec.
-        where: The caller that does not support them.
-    """
+    """Refuses several hopping windows that a stream cannot have together."""
     several = spec.is_hopping and len(spec.windows) > 1
     if several and spec.empty:
         raise SpecError(

@@ -151,11 +151,6 @@ def rolling_windows(
 ) -> tuple[WindowSpec, ...]:
     """The windows of `rolling`.
 
-    Args:
-        windows: One or several.
-        closed: The value of `closed=`.
-        offset: The value of `offset=`.
-
     Example:
         >>> [window.label for window in rolling_windows(["1h", Rows(3)], "right", None)]
         ['1h', '3rows']

@@ -29,15 +29,7 @@ _INT64_DIGITS = 18
 
 
 class Positions:
-    """The rows of a table in the order of key and time.
-
-    Args:
-        times: The column of event times.
-        groups: The key codes of the rows; None without keys.
-        layout: Their order.
-        column: Gives a column by name.
-        keys: The key columns by name, for messages.
-    """
+    """The rows of a table in the order of key and time."""
 
     def __init__(
         self,
@@ -91,13 +83,7 @@ class Positions:
         return self.numbers.filter(pc.equal(count, whole))
 
     def at(self, ticks: pa.Array, groups: pa.Array | None, threads: int) -> pa.Array:
-        """The last position of a key up to each time; null where it has none.
-
-        Args:
-            ticks: The times.
-            groups: The key codes of the times; None without keys.
-            threads: The number of threads.
-        """
+        """The last position of a key up to each time; null where it has none."""
         count = len(self.rows)
         both = None
         if self._groups is not None and groups is not None:

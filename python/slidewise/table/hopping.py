@@ -278,13 +278,7 @@ def _key_result(source: Frame, name: str, column: pa.Array) -> Result:
 
 
 def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
-    """Finds the windows that hold a row and, with `spec.empty`, those between them.
-
-    Args:
-        request: The rows.
-        spec: The spec.
-        at: The index of the window.
-    """
+    """Finds the windows that hold a row and, with `spec.empty`, those between them."""
     window = spec.windows[at]
     if window.by_position:
         return _closed_by_rows(request, window)

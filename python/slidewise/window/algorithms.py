@@ -169,15 +169,7 @@ def _allowed(allowed: Sequence[int] | None) -> str:
 def law_error(
     algorithm: str, law: str, lacking: str, shared: bool = False, objects: bool = False
 ) -> SpecError:
-    """The error for aggregations that lack a law of the algorithm.
-
-    Args:
-        algorithm: The name of the algorithm.
-        law: The law, a key of `LAWS`.
-        lacking: The aggregations.
-        shared: Whether the window is a `SharedWindow`.
-        objects: Whether they lack it over objects only.
-    """
+    """The error for aggregations that lack a law of the algorithm."""
     fits = (one for one in ALGORITHMS.values() if one.shared or not shared)
     others = [one.name for one in fits if one.law is None]
     needs = f"algorithm {algorithm!r} needs {LAWS[law]}"

@@ -83,11 +83,6 @@ def request_kinds(
 def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) -> Rule:
     """The rule for a window.
 
-    Args:
-        kinds: What `request_kinds` gives.
-        floats: Whether there are float columns.
-        prefer: The value of `prefer=`.
-
     Example:
         >>> choose([("sum", False)], False, "latency").take
         'subtract_on_evict'
@@ -111,12 +106,6 @@ def choose_shared(
     kinds: Sequence[tuple[str, bool]], floats: bool, columns: int, queries: bool = False
 ) -> Rule:
     """The rule for a shared window.
-
-    Args:
-        kinds: What `request_kinds` gives.
-        floats: Whether there are float columns.
-        columns: The number of input columns.
-        queries: Whether it has queries, not ranges.
 
     Example:
         >>> choose_shared([("sum", False)], True, 1).take

@@ -25,11 +25,7 @@ def _rows() -> dict[str, dict[str, tuple[_Costs, _Costs]]]:
 
 
 def cost_fields(algorithm: str) -> dict[str, str]:
-    """The fields of a card that describe costs.
-
-    Args:
-        algorithm: Its name.
-    """
+    """The fields of a card that describe costs."""
     variants = _rows()[algorithm]
     first = next(iter(variants.values()))
 

@@ -34,13 +34,7 @@ _LISTS = ("collect", "collect_distinct", "top_k", "bottom_k", "heavy_hitters")
 
 
 def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
-    """The answers of an aggregation as an array, of the type that Arrow infers.
-
-    Args:
-        plan: The plan of the window.
-        at: The index of the aggregation.
-        values: The answers.
-    """
+    """The answers of an aggregation as an array, of the type that Arrow infers."""
     agg = plan.aggs[at][1]
     kind = None
     if isinstance(agg, CustomAggregation | NativeAggregation):

@@ -254,12 +254,7 @@ class WindowPlan:
         clock: Clock | None,
         migrated: bool = False,
     ) -> bytes:
-        """The plan as canonical JSON, with the types and the clock of a window.
-
-        Args:
-            dtypes: The types of the columns.
-            clock: The clock, None before the first entry.
-            migrated: Whether the window has migrated to fiba.
+        """The plan as canonical JSON, with the types of the columns, and the clock.
 
         Raises:
             SnapshotError: If it is too long, or the zone of the times has no name.

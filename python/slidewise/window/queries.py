@@ -146,11 +146,6 @@ def _checked(query: object) -> Query:
 def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTicks:
     """The kind, range, slide and flag of a query in ticks, for the core.
 
-    Args:
-        query: The query.
-        clock: The clock of the window.
-        flags: The columns of its flags.
-
     Example:
         >>> query_ticks(Query("1h", every="5m"), Clock("datetime", "s", None), ())
         ('time', 3600, 300, 0)
@@ -359,13 +354,7 @@ def _of(record: object) -> Length:
 
 
 def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str]:
-    """Explains what the queries share: composite slides, edges, slices.
-
-    Args:
-        queries: The queries.
-        algorithm: The name of the final aggregator.
-        slices: The number of slices.
-    """
+    """Explains what the queries share: composite slides, edges and held slices."""
     lines: list[str] = []
     for query in queries.live:
         if isinstance(query.window, Session):

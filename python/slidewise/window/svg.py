@@ -68,10 +68,7 @@ class _Node:
 
 
 def draw(window: Drawable) -> str:
-    """Draws a window as an SVG document.
-
-    Args:
-        window: A `slidewise.Window`.
+    """Draws a `slidewise.Window` as an SVG document.
 
     Example:
         >>> import slidewise as sw

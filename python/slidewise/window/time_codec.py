@@ -345,13 +345,7 @@ def _wrong_kind(time: object, clock: Clock) -> str:
 
 
 def ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
-    """A length in ticks.
-
-    Args:
-        length: The length.
-        argument: The name of the argument, for messages.
-        kind: The kind of times, one of `KINDS`.
-        unit: The unit of a tick, by numpy's name; "" for ints.
+    """A length in ticks of a kind of times and a unit; `argument` is for messages.
 
     Example:
         >>> ticks_of(Length("time", 3_000_000_000, "3s"), "range", "datetime", "us")
