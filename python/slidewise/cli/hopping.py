@@ -8,6 +8,7 @@ from slidewise.cli.rolling import (
     add_time_format,
     check_output,
     print_written,
+    read,
     show,
     summarize,
 )
@@ -45,10 +46,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
         check_output(Path(options.output))
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
-        table = readers.read_table(
-            options.file, time_format=options.time_format, on=[spec.on], progress=done
-        )
-        table = readers.with_empty_times(table, Path(options.file), spec)
+        table = read(options, spec, done)
     with stages.stage("hopping"):
         windows = hopping_spec(table, spec, threads=options.threads)
     if options.output is not None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from slidewise.cli import hopping, rolling, stream
 from slidewise.cli.spec_options import add_every, add_spec, read_spec
-from slidewise.cli.windows import are_hopping, parse_window
+from slidewise.cli.windows import parse_window
 from slidewise.errors import (
     Argument,
     ResultOverflowError,
@@ -27,7 +27,7 @@ from slidewise.errors import (
 from slidewise.spec.data_driven import Delta, Landmark
 from slidewise.spec.durations import format_duration
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows import WindowSpec
+from slidewise.spec.windows import WindowSpec, are_hopping
 from slidewise.window.algorithms import algorithms
 
 __all__ = ["main"]

@@ -7,7 +7,7 @@ memory (`slidewise.io.out_of_core`), or on Spark, and are the same.
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ __all__ = [
     "check_output",
     "explain",
     "print_written",
+    "read",
     "run",
     "show",
     "summarize",
@@ -109,14 +110,24 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
     Raises:
         SpecError: If the spec does not fit the file.
     """
-    from slidewise.io import readers
     from slidewise.table import explain
 
-    table = readers.read_table(
-        options.file, time_format=options.time_format, on=spec.times
-    )
-    table = readers.with_empty_times(table, Path(options.file), spec)
+    table = read(options, spec)
     print(explain.explain(table, spec, threads=options.threads))
+
+
+def read(
+    options: argparse.Namespace,
+    spec: Spec,
+    progress: Callable[[float], None] | None = None,
+) -> pa.Table:
+    """The table in the file of a command."""
+    from slidewise.io import readers
+
+    table = readers.read_table(
+        options.file, time_format=options.time_format, on=spec.times, progress=progress
+    )
+    return readers.with_empty_times(table, Path(options.file), spec)
 
 
 def run(options: argparse.Namespace, spec: Spec) -> None:
@@ -159,10 +170,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
 
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
-        table = readers.read_table(
-            options.file, time_format=options.time_format, on=spec.times, progress=done
-        )
-        table = readers.with_empty_times(table, Path(options.file), spec)
+        table = read(options, spec, done)
     with stages.stage("rolling"):
         table = rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:

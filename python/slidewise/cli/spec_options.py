@@ -1,22 +1,16 @@
 """The options that make a `Spec`, or name the file of one."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from slidewise.aggregations import KINDS, Aggregation, sketches
-from slidewise.cli.windows import (
-    Window,
-    are_hopping,
-    parse_length,
-    parse_window,
-    split_colons,
-)
+from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
 from slidewise.spec.query import Query
 from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
-from slidewise.spec.windows import CLOSED
+from slidewise.spec.windows import CLOSED, are_hopping
 
 __all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec"]
 
@@ -149,52 +143,32 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
             f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: "
             "give what to compute, or --spec FILE"
         )
-    windows = [parse_window(text) for text in options.window]
-    shared: dict[str, Any] = {
-        "on": options.on,
-        "by": options.by,
-        "aggs": _aggregations(options),
-        "closed": options.closed,
-        "offset": None if options.offset is None else parse_length(options.offset),
-        "nan": options.nan or "propagate",
-        "overflow": options.overflow or "raise",
-        "min_rows": options.min_rows or 0,
-    }
-    if hops or getattr(options, "every", None) is not None or are_hopping(windows):
-        return _hopping_spec(options, windows, shared)
-    if getattr(options, "empty", None):
-        raise SpecError("--empty is for hopping windows: add --every, or leave it out")
-    shared["closed"] = options.closed or "right"
-    rolling: Any = windows
-    return Spec.make(
-        windows=rolling,
-        ties=options.ties or "peers",
-        arrival=options.arrival,
-        **shared,
-    )
-
-
-def _hopping_spec(
-    options: argparse.Namespace, windows: Sequence[Window], shared: dict[str, Any]
-) -> Spec:
-    """The spec of hopping windows, or of windows that rows close."""
+    values = ((name, getattr(options, name, None)) for name in _FLAGS)
+    given: dict[str, Any] = {name: of for name, of in values if of is not None}
+    windows = [parse_window(text) for text in given.pop("window")]
+    del given["agg"]
+    given |= {"windows": windows, "aggs": _aggregations(options)}
+    for name in ("offset", "every"):
+        if name in given:
+            given[name] = parse_length(given[name])
+    if not (hops or "every" in given or are_hopping(windows)):
+        if "empty" in given:
+            raise SpecError(
+                "--empty is for hopping windows: add --every, or leave it out"
+            )
+        return Spec.make(**given)
     for name in ("arrival", "ties"):
-        if getattr(options, name) not in (None, "peers"):
+        if given.pop(name, "peers") != "peers":
             raise SpecError(
                 f"--{name} does not go with windows that have one result each: leave "
                 "it out"
             )
-    every = None if options.every is None else parse_length(options.every)
-    given: Any = {"windows": windows, "every": every}
     if len(windows) == 1:  # no column has to name it
-        window = windows[0]
+        (window,) = given.pop("windows")
         if isinstance(window, Query):
-            slide = window.every
-            window, every = window.range, slide
-        given = {"window": window, "every": every}
-    return Spec.make_hopping(
-        empty=bool(getattr(options, "empty", None)), **given, **shared
-    )
+            given["every"], window = window.every, window.range
+        given["window"] = window
+    return Spec.make_hopping(**given)
 
 
 def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec:

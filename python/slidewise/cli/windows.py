@@ -1,17 +1,15 @@
 """Converts the windows of a command line to arguments of functions."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from slidewise.errors import SpecError
-from slidewise.spec.data_driven import Delta, Landmark, Until, delta, landmark, until
-from slidewise.spec.durations import Session, WindowLike, read_rows, session
+from slidewise.spec.data_driven import delta, landmark, until
+from slidewise.spec.durations import WindowLike, read_rows, session
 from slidewise.spec.query import Query
+from slidewise.spec.windows import HoppingLike, RollingLike
 
-__all__ = ["Window", "are_hopping", "parse_length", "parse_window", "split_colons"]
-
-Window = WindowLike | Session | Until | Landmark | Delta | Query
+__all__ = ["parse_length", "parse_window", "split_colons"]
 
 _FORMS = {
     "until": "until:COLUMN",
@@ -21,7 +19,7 @@ _FORMS = {
 }
 
 
-def parse_window(text: str) -> Window:
+def parse_window(text: str) -> RollingLike | HoppingLike | Query:
     r"""Reads a window of the command line.
 
     `1h`, `100rows`, or `3` for integer times; `1h every 5m`; `until:flag`,
@@ -76,16 +74,6 @@ def _width(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def are_hopping(windows: Sequence[Window]) -> bool:
-    """Whether the windows are those of `hopping`, not one per row.
-
-    Example:
-        >>> are_hopping([parse_window("until:paid")]), are_hopping(["1h"])
-        (True, False)
-    """
-    return any(isinstance(window, Query | Session | Until) for window in windows)
 
 
 def split_colons(text: str) -> list[str]:
