@@ -1,6 +1,6 @@
 """The public functions: they check their arguments and call `batch` or `stream`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,13 @@ from slidewise.spec.windows import are_hopping
 __all__ = ["explain", "hopping", "rolling"]
 
 DataFrame = Any
+
+# The arguments that are no keywords of a `Spec`, besides `df` and `spec`.
+_OF_BATCHES = ("partitions", "split", "then_by")
+_OF_STREAMS = (
+    *("late", "emit", "late_rows", "then_by"),
+    *("initial", "buckets", "marker", "deletes"),
+)
 
 
 def rolling(
@@ -138,22 +145,7 @@ def rolling(
         ...     aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
         ...     late="10 minutes"))  # doctest: +SKIP
     """
-    request = given_keywords(locals())
-    spec = given_spec(spec, request, "rolling", Spec.make)
-    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
-    return _transform(
-        df,
-        spec,
-        batch,
-        late=late,
-        emit=emit,
-        late_rows=late_rows,
-        then_by=then_by,
-        initial=initial,
-        buckets=buckets,
-        marker=marker,
-        deletes=deletes,
-    )
+    return _transform("rolling", Spec.make, locals())
 
 
 def hopping(
@@ -241,22 +233,7 @@ def hopping(
         >>> per_hour = hopping(on="t", window="1h", every="5m", aggs={"n": sw.count()})
         >>> df.transform(per_hour)  # doctest: +SKIP
     """
-    request = given_keywords(locals())
-    spec = given_spec(spec, request, "hopping", Spec.make_hopping)
-    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
-    return _transform(
-        df,
-        spec,
-        batch,
-        late=late,
-        emit=emit,
-        late_rows=late_rows,
-        then_by=then_by,
-        initial=initial,
-        buckets=buckets,
-        marker=marker,
-        deletes=deletes,
-    )
+    return _transform("hopping", Spec.make_hopping, locals())
 
 
 def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
@@ -305,20 +282,13 @@ class _Transform:
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Returns the DataFrame of results."""
-        from slidewise.spark.versions import check_batch, check_streams
-
-        _check_frame(df)
+        self._check(df)
         if df.isStreaming:
-            check_streams()
-            refuse_mixed(self.spec, "a streaming DataFrame")
-            self.stream.check_stream()
             from slidewise.spark.stream import transform_stream
 
             return transform_stream(df, self.spec, self.stream)
-        check_batch()
         from slidewise.spark import batch
 
-        self.stream.check_batch(self.spec)
         rows = batch.drop_markers(df, self.stream.marker)
         rows = batch.drop_deleted(rows, self.spec, self.stream)
         results = batch.transform_batch(rows, self.spec, self.batch)
@@ -326,24 +296,36 @@ class _Transform:
 
     def explain(self, df: DataFrame) -> str:
         """Returns the plan as text."""
+        self._check(df)
         from slidewise.spark import explanation
+
+        if df.isStreaming:
+            return explanation.explain_stream(df, self.spec, self.stream)
+        return explanation.explain_batch(df, self.spec, self.batch)
+
+    def _check(self, df: DataFrame) -> None:
+        """Checks the DataFrame, the version of PySpark, and the options for both."""
         from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
         if df.isStreaming:
             check_streams()
             refuse_mixed(self.spec, "a streaming DataFrame")
-            return explanation.explain_stream(df, self.spec, self.stream)
-        check_batch()
-        self.stream.check_batch(self.spec)
-        return explanation.explain_batch(df, self.spec, self.batch)
+            self.stream.check_stream()
+        else:
+            check_batch()
+            self.stream.check_batch(self.spec)
 
 
-def _transform(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
+def _transform(
+    caller: str, make: Callable[..., Spec], arguments: Mapping[str, Any]
+) -> Any:
     """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
-    options = StreamOptions.make(spec, **stream)
-    check_order(spec, options.then_by)
-    transform = _Transform(spec, options, batch)
+    spec = given_spec(arguments["spec"], given_keywords(arguments), caller, make)
+    batch = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
+    stream = StreamOptions.make(spec, **{name: arguments[name] for name in _OF_STREAMS})
+    check_order(spec, stream.then_by)
+    transform, df = _Transform(spec, stream, batch), arguments["df"]
     return transform if df is None else transform(df)
 
 

@@ -50,7 +50,6 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     # Imported here: PySpark before 4.0 lacks the classes of streaming queries.
     from slidewise.spark.stream import bucket_count, make_query
 
-    options.check_stream()
     query = make_query(df, spec, options)
     buckets = bucket_count(spec, options)
     keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"

@@ -43,7 +43,6 @@ _WATERMARK = "spark.watermarkDelayMs"
 
 def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     """Returns the streaming DataFrame of results."""
-    options.check_stream()
     _check_time(df, spec.on)
     _check_watermark(df)
     check_boolean(df, options.marker, "marker")
