@@ -32,7 +32,6 @@ __all__ = [
     "hop_windows",
     "kernel_kind",
     "obeys_law",
-    "partials",
     "places_in_groups",
     "query_plan",
     "rolling",
@@ -161,19 +160,10 @@ def rolling(
     query_points: _QueryPoints | None,
     natives: Sequence[Compiled],
     history: int,
-    lifted: object | None,
     threads: int,
     layout: SortLayout | None,
     fails: bool,
 ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
-def partials(
-    rows: _Rows,
-    columns: Sequence[object],
-    aggs: Sequence[tuple[str, int, int, int]],
-    query_points: _QueryPoints,
-    natives: Sequence[Compiled],
-    lifted: object | None,
-) -> ArrowArray: ...
 def rolling_udaf(
     rows: _Rows,
     values: list[Any],

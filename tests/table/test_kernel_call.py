@@ -21,7 +21,7 @@ def answers_of(call: KernelCall, points: object) -> object:
     at = points.columns
     return _core.rolling(
         *(call.rows, call.inputs.columns, call.calls, call.spans, "peers", at),
-        *([], 0, None, 1, None, False),
+        *([], 0, 1, None, False),
     )
 
 

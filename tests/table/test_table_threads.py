@@ -195,7 +195,7 @@ def test_by_default_as_many_threads_as_cores(
     compute = kernel_call._core.rolling
 
     def rolling(*given: Any) -> Any:
-        options.append(given[9])
+        options.append(given[8])
         return compute(*given)
 
     monkeypatch.setattr(kernel_call._core, "rolling", rolling)

@@ -71,9 +71,6 @@ pub(crate) fn kernel_error(py: Python<'_>, error: Error, interrupt: Option<PyErr
             "a table has {rows} rows, and one call takes {MAX_ROWS} at most: cut it by key, \
              or write it to a file for slidewise rolling --memory"
         )),
-        Error::Damaged { row, why } => {
-            SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
-        }
         Error::Overflow {
             span,
             agg,

@@ -3,17 +3,15 @@
 use std::sync::OnceLock;
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
-use arrow_array::{Array, LargeBinaryArray};
 use arrow_buffer::Buffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, Field, Fields};
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use slidewise_core::aggregate::column::{Column, Validity};
+use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
-use slidewise_core::rolling::partials::{Lifted, partials};
 use slidewise_core::rolling::{
     Closed, KernelKind, Length, Output, Overflow, Request, Span, Ties, rolling_with_layout,
 };
@@ -50,15 +48,11 @@ pub(crate) fn rolling_columns<'py>(
     query_points: Option<QueryPointsTuple<'py>>,
     natives: &Bound<'py, PyAny>,
     history: usize,
-    lifted: Option<Bound<'py, PyAny>>,
     threads: usize,
     layout: Option<&SortLayout>,
     fails: bool,
 ) -> PyResult<Exported> {
-    let inputs = KernelInputs::read((rows, query_points), columns, aggs, natives, lifted)?;
-    if inputs.lifted.is_some() {
-        inputs.must_fold()?;
-    }
+    let inputs = KernelInputs::read((rows, query_points), columns, aggs, natives)?;
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let views = inputs.views();
     let request = Request {
@@ -138,40 +132,12 @@ pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
     }
 }
 
-/// Partials over the windows from `since` to the time of each query point, both ends included:
-/// bytes that `rolling` takes as `lifted`.
-#[pyfunction(name = "partials")]
-pub(crate) fn partial_column<'py>(
-    py: Python<'py>,
-    rows: RowsTuple<'py>,
-    columns: Vec<Bound<'py, PyAny>>,
-    aggs: Vec<AggTuple>,
-    query_points: QueryPointsTuple<'py>,
-    natives: &Bound<'py, PyAny>,
-    lifted: Option<Bound<'py, PyAny>>,
-) -> PyResult<ArrowArray> {
-    let inputs = KernelInputs::read((rows, Some(query_points)), columns, aggs, natives, lifted)?;
-    inputs.must_fold()?;
-    let both_ends = Span {
-        length: Length::Time(1),
-        closed: Closed::Both,
-        offset: 0,
-    };
-    let (views, spans) = (inputs.views(), [both_ends]);
-    let request = inputs.request(&views, &spans);
-    let folded = py
-        .detach(|| partials(request))
-        .map_err(|error| kernel_error(py, error, None))?;
-    Ok(ArrowArray::new(sketched(&folded.ranges, &folded.bytes)))
-}
-
 /// The inputs of a request, in memory that Python lends.
 struct KernelInputs {
     rows: Keys,
     query_points: Option<Keys>,
     columns: Vec<Numbers>,
     aggs: Vec<AggSpec>,
-    lifted: Option<LargeBinaryArray>,
 }
 
 impl KernelInputs {
@@ -180,7 +146,6 @@ impl KernelInputs {
         columns: Vec<Bound<'_, PyAny>>,
         aggs: Vec<AggTuple>,
         natives: &Bound<'_, PyAny>,
-        lifted: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let natives = native::read_all(natives)?;
         let aggs = aggs.iter();
@@ -197,22 +162,10 @@ impl KernelInputs {
                 .iter()
                 .map(Numbers::import)
                 .collect::<PyResult<_>>()?,
-            lifted: lifted.as_ref().map(import_lifted).transpose()?,
         };
         let lengths = inputs.columns.iter().map(Numbers::len);
-        let lengths = lengths.chain(inputs.lifted.as_ref().map(Array::len));
         keys::check(&inputs.rows, &inputs.query_points, lengths)?;
         Ok(inputs)
-    }
-
-    /// Refuses aggregations whose rows cannot be folded in advance.
-    fn must_fold(&self) -> PyResult<()> {
-        if self.aggs.iter().any(|agg| agg.kind.is_holistic()) {
-            return Err(PyValueError::new_err(
-                "holistic aggregations have no partials",
-            ));
-        }
-        Ok(())
     }
 
     fn views(&self) -> Vec<Column<'_, i64>> {
@@ -225,30 +178,8 @@ impl KernelInputs {
             groups: self.rows.groups(),
             arrival: self.rows.arrival(),
             at: self.query_points.as_ref().map(Keys::query_points),
-            lifted: self.lifted.as_ref().map(view_lifted),
             ..Request::new(self.rows.times(), columns, &self.aggs, spans)
         }
-    }
-}
-
-fn import_lifted(object: &Bound<'_, PyAny>) -> PyResult<LargeBinaryArray> {
-    let data = crate::arrow::import(object)?;
-    match data.data_type() {
-        DataType::LargeBinary => Ok(data.into()),
-        other => Err(PyTypeError::new_err(format!(
-            "partials must be large_binary, got {other}"
-        ))),
-    }
-}
-
-fn view_lifted(array: &LargeBinaryArray) -> Lifted<'_> {
-    Lifted {
-        offsets: array.value_offsets(),
-        bytes: array.value_data(),
-        validity: array.nulls().map(|nulls| Validity {
-            bits: nulls.validity(),
-            offset: nulls.offset(),
-        }),
     }
 }
 

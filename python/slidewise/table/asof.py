@@ -42,13 +42,16 @@ def _share_order(target: Frame, call: KernelCall) -> pa.Array | None:
 def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
     """The column of the same name in `target`, in ticks of `times`."""
     column = target.column(times.name)
-    refusal = _other_type(times, column.type)
+    refusal = SpecError(
+        f"column {times.name!r} is {times.original.type} in the table, and "
+        f"{column.type} in at=, which does not convert without loss: cast one of them"
+    )
     if not same_kind(column.type, times.original.type):
-        raise SpecError(refusal)
+        raise refusal
     try:
         return ticks_in_unit_of(times, column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SpecError(refusal) from error
+        raise refusal from error
 
 
 def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
@@ -66,18 +69,11 @@ def _kind(held: pa.DataType) -> str:
     return "integer" if pa.types.is_integer(held) else str(held)
 
 
-def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:
-    return (
-        f"column {times.name!r} is {times.original.type} in the table, and {theirs} "
-        "in at=, which does not convert without loss: cast one of them"
-    )
-
-
 def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
     """Codes the keys of both tables together; returns those of the query points."""
-    pairs = zip(call.key_columns, call.key_columns_of(target), strict=True)
     concatenated = []
-    for (name, key), (_, other) in pairs:
+    for name, key in call.key_columns:
+        other = target.column(name)
         try:
             key = decode_dictionary(key)
             cast = cast_key(decode_dictionary(other), key.type)

@@ -79,8 +79,6 @@ class KernelCall:
         history: The first `history` rows are context: other rows' windows see them, and
             they get no results.
         name_row: Formats a row for messages, by its index after the history.
-        row_partials: The `partials` of rows that stand for several, else null. Needs
-            `folds`.
         threads: The number of threads.
     """
 
@@ -91,13 +89,11 @@ class KernelCall:
         *,
         history: int = 0,
         name_row: Callable[[int], str] | None = None,
-        row_partials: pa.Array | None = None,
         threads: int = 1,
     ) -> None:
         self._history = history
         self.threads = _check_threads(threads)
         self.name_row = name_row
-        self._row_partials = row_partials
         self.source = source
         self.spec = spec
         self.times = read_times(source.column(spec.on), spec.on)
@@ -106,13 +102,13 @@ class KernelCall:
         ]
         self.points: QueryPoints | None = None
         self.spans = [_span(window, self.times) for window in spec.windows]
-        self._inputs = KernelInputs()
+        self.inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
         self._custom: dict[tuple[CustomAggregation, int], list[Any]] = {}
         self.plans = []
         for _, agg in spec.aggs:
             try:
-                self.plans.append(plan(agg, self._columns, self._inputs, spec.on))
+                self.plans.append(plan(agg, self._columns, self.inputs, spec.on))
             except pa.ArrowNotImplementedError as error:
                 raise _no_function(agg, error) from error
         calls = [call for plan in self.plans for call in self.calls_of(plan)]
@@ -133,12 +129,8 @@ class KernelCall:
 
     @property
     def key_columns(self) -> list[tuple[str, pa.Array]]:
-        """The key columns of the table."""
-        return self.key_columns_of(self.source)
-
-    def key_columns_of(self, source: Frame) -> list[tuple[str, pa.Array]]:
-        """The key columns of another table."""
-        return [(name, source.column(name)) for name in self.spec.by]
+        """The names and columns of the keys."""
+        return [(name, self.source.column(name)) for name in self.spec.by]
 
     @property
     def rows(self) -> _Rows:
@@ -164,7 +156,7 @@ class KernelCall:
     def kernel_kind(self, kind: str, of: int, number: int) -> str:
         """The kernel that the core chooses for a call."""
         chosen = _core.kernel_kind(kind, number)
-        integer = of >= 0 and pa.types.is_integer(self._inputs.columns[of].type)
+        integer = of >= 0 and pa.types.is_integer(self.inputs.columns[of].type)
         return "whole sums" if chosen == "sums" and integer else chosen
 
     def calls_of(self, plan: Plan) -> tuple[Call, ...]:
@@ -268,14 +260,13 @@ class KernelCall:
         try:
             answers, beyond = _core.rolling(
                 rows,
-                self._inputs.columns,
+                self.inputs.columns,
                 list(self._calls),
                 [self.spans[at] for at in windows],
                 self.spec.ties,
                 at,
-                self._inputs.natives,
+                self.inputs.natives,
                 history,
-                self._row_partials,
                 self.threads,
                 layout,
                 # `min_rows` makes some results null, even if they overflow.
@@ -358,13 +349,8 @@ class KernelCall:
         return list(self._calls)
 
     @property
-    def inputs(self) -> KernelInputs:
-        """The input columns of the kernel."""
-        return self._inputs
-
-    @property
     def folds(self) -> bool:
-        """Whether rows can be folded into partials that other tables can use.
+        """Whether rows can be folded into partials of an index.
 
         Holistic and Python aggregations cannot, nor inputs that are row numbers or
         ranks of this table.
@@ -374,7 +360,7 @@ class KernelCall:
     @property
     def folds_each(self) -> list[bool]:
         """Of each aggregation, whether rows can be folded for it."""
-        portable = self._inputs.portable
+        portable = self.inputs.portable
         return [
             bool(plan.calls)
             and agg.kind not in HOLISTIC
@@ -384,19 +370,6 @@ class KernelCall:
             )
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
         ]
-
-    def partials(self, points: QueryPoints) -> pa.Array:
-        """The partials over [start, end] of each query point, as bytes."""
-        return pa.array(
-            _core.partials(
-                self.rows,
-                self._inputs.columns,
-                list(self._calls),
-                points.columns,
-                self._inputs.natives,
-                self._row_partials,
-            )
-        )
 
     def _compute_custom(
         self, windows: list[int], rows: _Rows, at: _Columns | None, history: int

@@ -29,7 +29,6 @@ mod kernels;
 pub mod order;
 pub mod output;
 mod parallel;
-pub mod partials;
 mod partitioned;
 pub mod query_points;
 mod scatter;
@@ -51,7 +50,6 @@ pub use frame_bounds::{Closed, Length, Span, Ties};
 pub use output::Output;
 use output::OutputChunk;
 use parallel::ThreadScope;
-pub use partials::Lifted;
 use partitioned::Table;
 pub use query_points::QueryPoints;
 use query_points::{Ranges, Step, Steps};
@@ -77,8 +75,6 @@ pub struct Request<'a, T = i64> {
     /// The number of first rows that lie in windows of later rows and are not answered
     /// themselves. Their values in the results have no meaning.
     pub history: usize,
-    /// Partials of rows that were folded earlier. Then no aggregation may be holistic.
-    pub lifted: Option<Lifted<'a>>,
     /// The number of threads, including the caller's. Answers are equal to the last bit for
     /// any number.
     pub threads: usize,
@@ -114,7 +110,6 @@ impl<'a, T> Request<'a, T> {
             arrival: None,
             at: None,
             history: 0,
-            lifted: None,
             threads: 1,
             overflow: Overflow::Fail,
         }
@@ -150,8 +145,6 @@ pub enum Error {
         row: usize,
         value: i128,
     },
-    /// The partial of a row is not one of this aggregation.
-    Damaged { row: usize, why: String },
     /// The caller's `proceed` returned false.
     Interrupted,
     /// The caller's [`Sink`] or [`Slides`] has failed and holds the reason.
@@ -197,10 +190,8 @@ pub fn rolling_with_layout(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
     request.check()?;
-    // Lifted rows and history are identified by their positions in the table.
-    let is_bound = request.lifted.is_some()
-        || (request.history > 0 && !rows_are_sorted(request.groups, request.times));
-    if is_bound {
+    // History is identified by its positions in the table.
+    if request.history > 0 && !rows_are_sorted(request.groups, request.times) {
         let mut columns = Columns::new(&request);
         let sizes = [request.answer_count()];
         let mut chunks = columns.chunks(&sizes).remove(0);
@@ -252,8 +243,7 @@ fn rolling_sorted(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     // Kernels read the ends of windows, and a table without rows has none.
-    let raw = request.arrival.is_none() && request.lifted.is_none();
-    let whole = raw && !request.times.is_empty();
+    let whole = request.arrival.is_none() && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
         .partition(|(_, agg)| agg.kind.is_holistic() || holistic::knows(request, agg));
@@ -404,7 +394,7 @@ fn run<T: Element, A: Aggregation<T>>(
     if request.arrival.is_some() {
         let query_points = request.at.unwrap_or(QueryPoints::of_rows(request));
         for (rows, steps) in Steps::new(request, sorted).groups() {
-            let group = Group::new(request, aggregation, rows)?;
+            let group = Group::new(request, aggregation, rows);
             as_of::answer(&group, &steps, &query_points, request.spans, &mut answers)?;
         }
         return Ok(());
@@ -417,10 +407,7 @@ fn run<T: Element, A: Aggregation<T>>(
             udaf.push((index, *span));
             continue;
         };
-        if table.is_none() {
-            table = Some(Group::new(request, aggregation, &all)?);
-        }
-        let table = table.as_ref().expect("made when first needed");
+        let table = table.get_or_insert_with(|| Group::new(request, aggregation, &all));
         two_stacks::answer_ranges(table, index, (&ranges, only), &mut answers)?;
     }
     let groups = if udaf.is_empty() {
@@ -432,7 +419,7 @@ fn run<T: Element, A: Aggregation<T>>(
         if only.is_some_and(|only| !only[at]) {
             continue;
         }
-        let group = Group::new(request, aggregation, &all[ends[0]..ends[1]])?;
+        let group = Group::new(request, aggregation, &all[ends[0]..ends[1]]);
         for span in &udaf {
             two_stacks::answer(&group, *span, request.ties, &mut answers)?;
         }
@@ -450,32 +437,23 @@ struct Group<'a, A: Monoid> {
 }
 
 impl<'a, A: Monoid> Group<'a, A> {
-    fn new<T: Element>(
-        request: &Request<'_, T>,
-        aggregation: &'a A,
-        rows: &'a [usize],
-    ) -> Result<Self, Error>
+    fn new<T: Element>(request: &Request<'_, T>, aggregation: &'a A, rows: &'a [usize]) -> Self
     where
         A: Aggregation<T>,
     {
         let mut cells: Vec<Cell<T>> = vec![Cell::Null; request.columns.len()];
-        let mut entry = |row: &usize| {
-            if let Some(lifted) = &request.lifted
-                && let Some(entry) = lifted.entry(aggregation, *row)?
-            {
-                return Ok(entry);
-            }
+        let entry = |row: &usize| {
             for (cell, column) in cells.iter_mut().zip(request.columns) {
                 *cell = column.cell(*row);
             }
-            Ok(aggregation.entry(&cells))
+            aggregation.entry(&cells)
         };
-        Ok(Self {
+        Self {
             aggregation,
             rows,
             times: rows.iter().map(|row| request.times[*row]).collect(),
-            entries: rows.iter().map(&mut entry).collect::<Result<_, Error>>()?,
-        })
+            entries: rows.iter().map(entry).collect(),
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 mod common;
 
 mod holistic;
-mod lifted;
 mod native;
 mod rolling;
 mod threads;

@@ -41,7 +41,7 @@ pub(super) struct SlidingHll<'a> {
 
 /// Whether [`SlidingHll`] answers it.
 pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
-    let forward = request.arrival.is_none() && request.lifted.is_none();
+    let forward = request.arrival.is_none();
     forward && matches!(agg.kind, Kind::Sketch(SketchRequest::Distinct { .. }))
 }
 
