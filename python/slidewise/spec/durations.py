@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy import timedelta64
 
 __all__ = [
+    "UNITS",
     "Length",
     "Rows",
     "Session",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 # Nanoseconds per unit, from the longest to the shortest.
-_UNITS = {
+UNITS = {
     "w": 604_800_000_000_000,
     "d": 86_400_000_000_000,
     "h": 3_600_000_000_000,
@@ -45,7 +46,7 @@ _UNITS = {
 }
 
 # The first Monday after the epoch.
-_MONDAY = 4 * _UNITS["d"]
+_MONDAY = 4 * UNITS["d"]
 
 _WORDS = {
     "week": "w",
@@ -283,7 +284,7 @@ def monday_shift(length: Length, slide: Length) -> int:
         >>> monday_shift(days, days), monday_shift(week, parse_length("1d"))
         (0, 0)
     """
-    whole = slide.kind == "time" and slide.amount % _UNITS["w"] == 0
+    whole = slide.kind == "time" and slide.amount % UNITS["w"] == 0
     return _MONDAY if whole and (length.in_weeks or slide.in_weeks) else 0
 
 
@@ -294,7 +295,7 @@ def format_duration(nanoseconds: int) -> str:
         >>> format_duration(5_400_000_000_000), format_duration(-1_000_000)
         ('90m', '-1ms')
     """
-    for unit, size in _UNITS.items():
+    for unit, size in UNITS.items():
         if unit != "w" and nanoseconds % size == 0:
             return f"{nanoseconds // size}{unit}"
     raise AssertionError("every number of nanoseconds is a multiple of 1 ns")
@@ -312,14 +313,14 @@ def _parse_duration(text: str, argument: str) -> int:
 
 
 def _unit(unit: str, given: Argument) -> int:
-    if unit in _UNITS:
-        return _UNITS[unit]
+    if unit in UNITS:
+        return UNITS[unit]
     singular = unit.lower().removesuffix("s")
     if singular in _WORDS:
-        return _UNITS[_WORDS[singular]]
+        return UNITS[_WORDS[singular]]
     if unit in _CALENDAR or singular in _CALENDAR:
         raise _no_fixed_length(given, " (in durations 'm' is minutes)")
-    known = " ".join(_UNITS)
+    known = " ".join(UNITS)
     raise SpecError(
         given, f" has the unknown unit {unit!r}: {_EXAMPLES}; units are {known}"
     )
@@ -370,7 +371,7 @@ def _numpy_nanoseconds(delta: Any, argument: str) -> int:
         raise _no_fixed_length(given)
     amount = int(delta.view("int64")) * int(each)
     if unit not in _PARTS:
-        return amount * _UNITS[unit.lower()]
+        return amount * UNITS[unit.lower()]
     whole, rest = divmod(amount, _PARTS[unit])
     if rest:
         raise SpecError(given, " is not a whole number of nanoseconds: round it")

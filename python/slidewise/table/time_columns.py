@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.column_types import is_text
-from slidewise.spec.durations import Length, Rows
+from slidewise.spec.durations import UNITS, Length, Rows
 from slidewise.table.encoding import cast_lossless
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "window_ticks",
 ]
 
-_NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-_DAY = 86_400_000_000_000
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -197,7 +195,7 @@ def _ticks_of(length: Length, times: TimeColumn) -> int:
     if times.unit is None:
         return length.amount
     # Dates are whole days in any unit.
-    whole = _DAY if pa.types.is_date(times.original.type) else times.unit
+    whole = UNITS["d"] if pa.types.is_date(times.original.type) else times.unit
     if length.amount % whole:
         raise SpecError(
             length.given,
@@ -243,10 +241,10 @@ def _unit(kind: pa.DataType) -> int | None:
     if pa.types.is_integer(kind):
         return None
     if pa.types.is_date32(kind):
-        return _DAY
+        return UNITS["d"]
     if pa.types.is_date64(kind):
-        return _NANOSECONDS["ms"]
-    return _NANOSECONDS[kind.unit]
+        return UNITS["ms"]
+    return UNITS[kind.unit]
 
 
 def _ticks(column: pa.Array, name: str) -> pa.Array:

@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from slidewise.errors import Argument, SpecError
-from slidewise.spec.durations import Length
+from slidewise.spec.durations import UNITS, Length
 from slidewise.window.scalar_codec import zone_record
 
 __all__ = [
@@ -30,17 +30,8 @@ __all__ = [
     "zone_named",
 ]
 
-SIZES = {
-    "W": 604_800_000_000_000,
-    "D": 86_400_000_000_000,
-    "h": 3_600_000_000_000,
-    "m": 60_000_000_000,
-    "s": 1_000_000_000,
-    "ms": 1_000_000,
-    "us": 1_000,
-    "ns": 1,
-}
-"""Nanoseconds per unit, by numpy's names."""
+# Nanoseconds per unit, by numpy's names.
+SIZES = {{"w": "W", "d": "D"}.get(unit, unit): size for unit, size in UNITS.items()}
 
 KINDS = ("int", "date", "datetime", "numpy", "pandas")
 
