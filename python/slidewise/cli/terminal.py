@@ -17,6 +17,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from slidewise.frames.column_types import is_number
+
 __all__ = ["Stages", "format_rate", "print_table"]
 
 # A table is as wide as its values; none is cut off.
@@ -40,19 +42,11 @@ def print_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
     shown = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     names = list(table.column_names if columns is None else columns)
     for name in names:
-        numeric = _is_number(table.schema.field(name).type)
+        numeric = is_number(table.schema.field(name).type)
         shown.add_column(Text(name), justify="right" if numeric else "left")
     for row in table.select(names).to_pylist():
         shown.add_row(*(Text(_cell(row[name])) for name in names))
     Console(width=_UNLIMITED).print(shown)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-    )
 
 
 def _cell(value: object) -> str:

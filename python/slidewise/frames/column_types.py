@@ -2,7 +2,15 @@
 
 import pyarrow as pa
 
-__all__ = ["is_text", "type_without_view"]
+__all__ = ["is_number", "is_text", "type_without_view"]
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds integers, floats or decimals."""
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    )
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
+from slidewise.frames.column_types import is_number, is_text
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
 from slidewise.table.asof import cast_key, same_kind
@@ -285,20 +286,9 @@ def _converts(given: pa.DataType, kind: pa.DataType) -> bool:
     """Whether values of a type can be converted without a change of meaning."""
     if given == kind or pa.types.is_null(given):
         return True
-    return any(is_one(given) and is_one(kind) for is_one in (_is_number, _is_text)) or (
+    return any(is_one(given) and is_one(kind) for is_one in (is_number, is_text)) or (
         pa.types.is_temporal(kind) and same_kind(given, kind)
     )
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _plus_table(query: Query, given: Mapping[str, pa.Array], rows: int) -> pa.Table:

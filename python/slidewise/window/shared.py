@@ -2,15 +2,12 @@
 
 import operator
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import pyarrow as pa
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.compiled import NativeAggregation
-from slidewise.aggregations.custom import CustomAggregation
 from slidewise.errors import SpecError, describe_value
 from slidewise.formatting import wrap_lines
 from slidewise.spec.durations import WindowLike
@@ -21,7 +18,6 @@ from slidewise.window.queries import Query, plan_lines, read_queries
 from slidewise.window.window import (
     Window,
     as_bytes,
-    custom_aggs,
     named,
     read_spec,
     result_in_words,
@@ -384,16 +380,6 @@ class SharedWindow(_core.Window):
         """
         return cls._restore(as_bytes(blob), read_spec, True)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the bytes of `to_bytes`.
-
-        Custom aggregations are pickled with them, by reference where possible.
-        """
-        custom = self._describe()[0].custom
-        if custom:
-            return _unpickled, (type(self), self.to_bytes(), custom_aggs(custom))
-        return type(self).from_bytes, (self.to_bytes(),)
-
     @property
     def ranges(self) -> list[str]:
         """The labels of the ranges, in the order given.
@@ -419,6 +405,7 @@ class SharedWindow(_core.Window):
 
     aggs = Window.aggs
     dtype = Window.dtype
+    __reduce__ = Window.__reduce__
 
     def explain(self) -> str:
         """Describes in a few lines which algorithm runs, why, and with which options.
@@ -472,14 +459,6 @@ def _listed(plan: WindowPlan) -> str:
         labels = [*labels[:3], f"{len(labels) - 4} more", labels[-1]]
     *most, last = labels
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def _unpickled(
-    cls: type[SharedWindow],
-    blob: bytes,
-    custom: tuple[CustomAggregation | NativeAggregation, ...],
-) -> SharedWindow:
-    return cls._restore(blob, partial(read_spec, custom=custom), True)
 
 
 def _query_number(index: Any) -> int | None:

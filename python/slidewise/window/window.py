@@ -176,7 +176,7 @@ class Window(_core.Window):
         """
         custom = self._describe()[0].custom
         if custom:
-            return _unpickled, (type(self), self.to_bytes(), custom_aggs(custom))
+            return _unpickled, (type(self), self.to_bytes(), _custom_aggs(custom))
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
@@ -407,7 +407,7 @@ def read_spec(
     return spec_of_plan(plan), dtypes, clock, migrated
 
 
-def custom_aggs(
+def _custom_aggs(
     custom: tuple[Functions | Compiled, ...],
 ) -> tuple[CustomAggregation | NativeAggregation, ...]:
     return tuple(
@@ -419,11 +419,12 @@ def custom_aggs(
 
 
 def _unpickled(
-    cls: type[Window],
+    cls: type[_core.Window],
     blob: bytes,
     custom: tuple[CustomAggregation | NativeAggregation, ...],
-) -> Window:
-    return cls._restore(blob, partial(read_spec, custom=custom))
+) -> _core.Window:
+    is_shared = not issubclass(cls, Window)
+    return cls._restore(blob, partial(read_spec, custom=custom), is_shared)
 
 
 def as_bytes(blob: Any) -> bytes:
