@@ -52,9 +52,8 @@ class BatchReport:
         """Reports those of the latest micro-batches that have not been reported."""
         for progress in progresses:
             # Between two micro-batches Spark repeats the last progress without counts.
-            if progress["batchId"] <= self._last or OBSERVATION not in _observed(
-                progress
-            ):
+            observed = progress["observedMetrics"] or {}
+            if progress["batchId"] <= self._last or OBSERVATION not in observed:
                 continue
             self._last = progress["batchId"]
             counts = metrics(progress)
@@ -84,10 +83,6 @@ class BatchReport:
 
     def _print(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
-
-
-def _observed(progress: Any) -> Any:
-    return progress["observedMetrics"] or {}
 
 
 def _readable(watermark: str | None) -> str:

@@ -233,7 +233,8 @@ class Horizon:
         for window in windows:
             needed = 0 if has_no_length(window) else self.leaving(window)
             earliest = self.evicted + needed
-            behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
+            bound = min(max(earliest, -_LARGEST - 1), _LARGEST)
+            behind = pc.index(pc.less(ticks, bound), True).as_py()
             if behind < 0:
                 continue
             tick = format_tick(ticks[behind].as_py(), times)
@@ -261,7 +262,3 @@ def _as_rolling(window: WindowSpec) -> WindowSpec:
     # With several windows, labels include the slide.
     label, _, _ = window.label.partition(" every ")
     return WindowSpec(window.kind, window.length, 0, 0, "right", label)
-
-
-def _clamped(tick: int) -> pa.Scalar:
-    return pa.scalar(min(max(tick, -_LARGEST - 1), _LARGEST), pa.int64())

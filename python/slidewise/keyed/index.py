@@ -330,17 +330,15 @@ class Index:
         """Whether results differ if, and only if, the answers of the kernel do."""
         if self.query.spec.overflow != "raise":
             return False
+        schema = self.query.schema
+        # Both zeros are equal, but their bits differ.
+        floats = {one.name for one in schema if pa.types.is_floating(one.type)}
         return all(
             len(plan.calls) == 1
             and agg.kind in _UNDECODED
-            # Both zeros are equal, but their bits differ.
-            and not (agg.kind in ("first", "last") and self._is_float(agg.of))
+            and not (agg.kind in ("first", "last") and agg.of in floats)
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
         )
-
-    def _is_float(self, name: str | None) -> bool:
-        schema = self.query.schema
-        return name is not None and pa.types.is_floating(schema.field(name).type)
 
     def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
         """The time of the first row in (tick − length, tick] of each key, or null."""

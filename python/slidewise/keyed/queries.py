@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
@@ -217,8 +218,8 @@ class Queries(Locked):
         if reader is not None and is_declared:
             results = reader.ask_many(key_table, ticks)
             # Rows are evicted after the watermark has moved, so check the bound last.
-            evicted = shard.evicted(self._watermark)
-            if evicted is not None and not reader.covers(ticks, evicted):
+            least = reader.earliest(shard.evicted(self._watermark))
+            if target.length and pc.min(ticks).as_py() < least:
                 results = None
         if results is None:
             extra = None if plus is None else plus_of(query, target, plus)

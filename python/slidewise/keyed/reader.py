@@ -108,11 +108,6 @@ class FoldReader:
         """The earliest time at which all rows of the windows of the Spec are kept."""
         return EARLIEST if evicted is None else evicted + self._longest
 
-    def covers(self, ticks: pa.Array, evicted: int) -> bool:
-        """Whether all rows of the windows of the Spec at these times are kept."""
-        earliest = pc.min(ticks).as_py()
-        return earliest is None or bool(earliest >= self.earliest(evicted))
-
     def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
 

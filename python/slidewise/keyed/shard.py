@@ -85,10 +85,12 @@ class Shard(ShardState):
                 answers = query.marked(answers, again)
         else:
             if query.emit == "slide" and len(arranged):
-                self._note_earliest(pc.min(arranged[TIME]).as_py())
-            known = ends if len(arranged) == len(rows) else None
+                first = pc.min(arranged[TIME]).as_py()
+                known = self.earliest
+                self.earliest = first if known is None else min(first, known)
             batch = query.sort_batch(arranged)
-            self.hold(batch, waits=query.emit == "final", ends=known)
+            whole = ends if len(arranged) == len(rows) else None
+            self.hold(batch, waits=query.emit == "final", ends=whole)
         self.enter()
         self._evict(watermark)
         return answers
@@ -110,10 +112,6 @@ class Shard(ShardState):
             self.flushed = max(known, watermark)
         self.hold(self.query.sort_batch(late), waits=False)
         return rows.filter(in_time).combine_chunks(), answers
-
-    def _note_earliest(self, time: int) -> None:
-        """Updates the time of the earliest row."""
-        self.earliest = time if self.earliest is None else min(time, self.earliest)
 
     # Rows leave.
 

@@ -83,7 +83,9 @@ def _column_of(time: Any) -> pa.Array:
     """A time as a column of one row, in its own type."""
     if isinstance(time, pa.Scalar):
         return pa.array([time.as_py()] if not time.is_valid else [time], time.type)
-    if _is_span(time):
+    numpy = modules.get("numpy")
+    is_numpy = numpy is not None and isinstance(time, numpy.timedelta64)
+    if is_numpy or isinstance(time, timedelta):
         exact = getattr(time, "to_timedelta64", lambda: time)()
         if exact != exact:  # NaT
             return pa.nulls(1, pa.duration("s"))
@@ -115,12 +117,6 @@ def _instant(ticks: int, unit: str, zone: tzinfo | None) -> pa.Array:
         return pa.array([ticks], pa.int64()).view(pa.timestamp(unit, zoned))
     except (OverflowError, pa.ArrowInvalid) as error:
         raise SpecError(f"a time of {ticks} s since 1970 is beyond int64") from error
-
-
-def _is_span(time: object) -> bool:
-    numpy = modules.get("numpy")
-    known = numpy is not None and isinstance(time, numpy.timedelta64)
-    return known or isinstance(time, timedelta)
 
 
 def _example(kind: pa.DataType) -> str:

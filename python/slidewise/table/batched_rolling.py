@@ -297,9 +297,10 @@ class _Rolling:
         next_time = ticks[min(ready, len(ticks) - 1)].as_py()
         keep = _first_from(ticks, next_time - self._reach.back, start)
         if self._reach.rows:
-            one_key = self._spec.by == self._runs or _has_one_key(
-                seen.slice(start), self._spec
-            )
+            one_key = self._spec.by == self._runs
+            if not one_key:
+                codes = run_codes(seen.slice(start), self._spec.by)
+                one_key = pc.max(codes).as_py() == 0
             keep = min(keep, max(start, ready - self._reach.rows) if one_key else start)
         return min(keep, ready)
 
@@ -414,11 +415,6 @@ def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
         for column in columns
     ]
     return [_NAN if value != value else value for value in values]
-
-
-def _has_one_key(rows: pa.Table, spec: Spec) -> bool:
-    """Whether all rows have the same key."""
-    return bool(pc.max(run_codes(rows, spec.by)).as_py() == 0)
 
 
 def _first_from(ticks: pa.Array, time: int, start: int) -> int:

@@ -26,6 +26,7 @@ __all__ = [
     "Card",
     "algorithms",
     "card_of",
+    "checked_duration",
     "checked_name",
     "checked_options",
     "law_error",
@@ -128,7 +129,7 @@ def checked_options(
 
 def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Length:
     if name == "latency":
-        return _time(name, value)
+        return checked_duration(name, value)
     try:
         number = operator.index(value)
     except TypeError:  # not a whole number, or an array
@@ -138,7 +139,8 @@ def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Leng
     return number
 
 
-def _time(name: str, value: Any) -> Length:
+def checked_duration(name: str, value: Any) -> Length:
+    """Checks an argument that takes a duration, or an int for integer times."""
     length = value if isinstance(value, Length) else parse_length(value, name)
     if length.kind == "rows":
         raise SpecError(f"{name}= takes a duration or an int, not a number of rows")

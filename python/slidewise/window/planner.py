@@ -21,6 +21,7 @@ from slidewise.spec.arguments import one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
 from slidewise.window.algorithms import (
     ALGORITHMS,
+    checked_duration,
     checked_name,
     checked_options,
     law_error,
@@ -340,7 +341,9 @@ def make_plan(
     names = () if queries is None else queries.flags
     columns = _columns(named, names)
     kept = None if last is None else parse_length(last, "last")
-    rounded = None if granularity is None else _granularity(granularity)
+    rounded = None
+    if granularity is not None:
+        rounded = checked_duration("granularity", granularity)
     checked_type = _dtype(dtype)
     functions = _custom_functions(agg for _, agg in named)
     all_objects = checked_type == "object"
@@ -438,13 +441,6 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     if not lengths:
         raise SpecError("ranges= is empty: give at least one, such as [10, 100]")
     return lengths
-
-
-def _granularity(granularity: WindowLike) -> Length:
-    length = parse_length(granularity, "granularity")
-    if length.kind == "rows":
-        raise SpecError("granularity= takes a duration or an int, not a number of rows")
-    return length
 
 
 def _range(one: WindowLike | Length) -> Length:

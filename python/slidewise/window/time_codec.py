@@ -132,7 +132,10 @@ class Clock:
                 return _EPOCH + since
             instant = _EPOCH_UTC + since
         except (OverflowError, ValueError) as error:
-            raise SpecError(self._too_far(ticks)) from error
+            raise SpecError(
+                f"{ticks} {self.unit} since 1970 is a time out of the range of "
+                f"{self.described}"
+            ) from error
         return instant.astimezone(self.zone)
 
     def _restore_other(self, ticks: int) -> Any:
@@ -144,12 +147,6 @@ class Clock:
             return _module("numpy").datetime64(ticks, self.unit)
         stamp = _module("pandas").Timestamp(ticks, unit=self.unit, tz=self.zone)
         return stamp.as_unit(self.unit)
-
-    def _too_far(self, ticks: int) -> str:
-        return (
-            f"{ticks} {self.unit} since 1970 is a time out of the range of "
-            f"{self.described}"
-        )
 
     def record(self) -> list[object]:
         """The kind, unit and zone as JSON.
