@@ -7,6 +7,7 @@ that compare, and run like user-defined aggregations.
 import decimal
 from collections.abc import Callable
 from functools import cache
+from operator import and_, itemgetter, or_
 from typing import Any
 
 from slidewise.aggregations import Aggregation
@@ -61,24 +62,8 @@ def _checked_lift(
     return checked
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _older(older: Any, _younger: Any) -> Any:
-    return older
-
-
-def _younger(_older: Any, younger: Any) -> Any:
-    return younger
-
-
 def _once(value: Any) -> tuple[Any, int]:
     return value, 1
-
-
-def _twice(value: Any) -> tuple[Any, Any]:
-    return value, value
 
 
 def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -100,10 +85,6 @@ def _counted(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         return older if pick(a, b) is a else younger
 
     return combine
-
-
-def _count(counted: tuple[Any, int]) -> int:
-    return counted[1]
 
 
 def pair(value: Any, paired: Any, nan: str) -> tuple[Any, Any] | None:
@@ -156,10 +137,6 @@ def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return combine
 
 
-def _paired(row: tuple[Any, Any]) -> Any:
-    return row[1]
-
-
 def _sum(older: Any, younger: Any) -> Any:
     if isinstance(older, decimal.Decimal) or isinstance(younger, decimal.Decimal):
         return _EXACT.add(older, younger)
@@ -172,14 +149,6 @@ def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
 
 def _mean(total: tuple[Any, int]) -> Any:
     return total[0] / total[1]
-
-
-def _alone(value: Any) -> tuple[Any, ...]:
-    return (value,)
-
-
-def _comparable(kind: str) -> Callable[[Any], Any]:
-    return _checked_lift(kind, lambda value: value < value, _alone)
 
 
 def _best(k: int, pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -199,14 +168,6 @@ def _best(k: int, pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return combine
 
 
-def _either(older: bool, younger: bool) -> bool:
-    return older or younger
-
-
-def _both(older: bool, younger: bool) -> bool:
-    return older and younger
-
-
 def _functions(
     kind: str, lift: Any, combine: Any, lower: Any, identity: Any = None
 ) -> Functions:
@@ -221,19 +182,19 @@ _ORDERED = {
     "max": _functions("max", None, _larger, None),
     "range": _functions(
         "range",
-        _checked_lift("range", lambda value: _distance((value, value)), _twice),
+        _checked_lift("range", lambda x: _distance((x, x)), lambda x: (x, x)),
         _ends,
         _distance,
     ),
-    "min_count": _functions("min_count", _once, _counted(_smaller), _count),
-    "max_count": _functions("max_count", _once, _counted(_larger), _count),
-    "arg_min": _functions("arg_min", None, _row_of(_smaller), _paired),
-    "arg_max": _functions("arg_max", None, _row_of(_larger), _paired),
-    "first": _functions("first", None, _older, None),
-    "last": _functions("last", None, _younger, None),
+    "min_count": _functions("min_count", _once, _counted(_smaller), itemgetter(1)),
+    "max_count": _functions("max_count", _once, _counted(_larger), itemgetter(1)),
+    "arg_min": _functions("arg_min", None, _row_of(_smaller), itemgetter(1)),
+    "arg_max": _functions("arg_max", None, _row_of(_larger), itemgetter(1)),
+    "first": _functions("first", None, lambda older, _: older, None),
+    "last": _functions("last", None, lambda _, younger: younger, None),
     "sum": _functions(
         "sum",
-        _checked_lift("sum", lambda value: _sum(value, value), _itself),
+        _checked_lift("sum", lambda value: _sum(value, value), lambda value: value),
         _sum,
         None,
     ),
@@ -243,8 +204,8 @@ _ORDERED = {
         _total,
         _mean,
     ),
-    "any": _functions("any", bool, _either, None),
-    "all": _functions("all", bool, _both, None),
+    "any": _functions("any", bool, or_, None),
+    "all": _functions("all", bool, and_, None),
 }
 
 _BEST = {"top_k": _larger, "bottom_k": _smaller}
@@ -268,4 +229,5 @@ def object_functions(agg: Aggregation) -> Functions:
 
 @cache
 def _best_of(kind: str, k: int) -> Functions:
-    return _functions(kind, _comparable(kind), _best(k, _BEST[kind]), list, ())
+    lift = _checked_lift(kind, lambda value: value < value, lambda value: (value,))
+    return _functions(kind, lift, _best(k, _BEST[kind]), list, ())
