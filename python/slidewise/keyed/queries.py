@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import Result, refuse_taken
+from slidewise.frames.base import Result, refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.keyed.horizon import Horizon, refuse_sessions
 from slidewise.keyed.locked import Locked, synchronized
@@ -19,13 +19,13 @@ from slidewise.keyed.questions import (
     keys_of,
     plus_of,
     plus_row,
-    ticks_of,
 )
 from slidewise.keyed.reader import FoldReader, RowReader
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
+from slidewise.table.asof import ticks_as
 from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queries"]
@@ -211,7 +211,8 @@ class Queries(Locked):
         target = frame(keys)
         key_table = keys_of(query, target)
         if tick is None:
-            ticks = ticks_of(query.times, target, at)
+            require(target, [at], "keys=")
+            ticks = ticks_as(query.times, target, at, "keys=")
         else:
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None

@@ -23,7 +23,6 @@ from slidewise.table.encoding import (
     row_numbers,
     without_views,
 )
-from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 
 __all__ = [
     "LATEST",
@@ -32,7 +31,6 @@ __all__ = [
     "keys_of",
     "plus_of",
     "plus_row",
-    "ticks_of",
 ]
 
 # The value of `at=` for the latest time of the stream.
@@ -160,28 +158,6 @@ def keys_of(query: Query, target: Frame) -> pa.Table:
                 "keys=: cast one of them"
             ) from error
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
-
-
-def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
-    """The times in a column of a table, in ticks of the stream."""
-    require(target, [name], "keys=")
-    column, kind = target.column(name), times.original.type
-    refusal = SpecError(
-        f"column {name!r} of keys= is {column.type}, which does not convert to the "
-        f"times of column {times.name!r} ({kind}) without loss: cast it"
-    )
-    if not same_kind(column.type, kind):
-        raise refusal
-    if column.null_count:
-        row = column.is_null().index(True).as_py()
-        raise SpecError(
-            f"column {name!r} of keys= has no time in row {row} (counting from 0): "
-            "drop the row, or fill it in"
-        )
-    try:
-        return ticks_in_unit_of(times, column)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise refusal from error
 
 
 def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:

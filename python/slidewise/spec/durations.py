@@ -245,8 +245,8 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
     return Length("integer", amount, str(amount), argument)
 
 
-def parse_length(window: WindowLike, argument: str = "window") -> Length:
-    """Reads one window as a user wrote it.
+def parse_length(window: WindowLike | Length, argument: str = "window") -> Length:
+    """Reads one window as a user wrote it; a length that was read stays as it is.
 
     Example:
         >>> parse_length("15m").amount, parse_length("15m").label
@@ -254,6 +254,8 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
         >>> parse_length(rows(3)).label
         '3rows'
     """
+    if isinstance(window, Length):
+        return window
     if isinstance(window, Rows):
         return Length("rows", rows(window.n).n, str(window), argument)
     length = parse_offset(window, argument)

@@ -121,12 +121,12 @@ def _read(
         if every is not None:
             raise SpecError(f"every= does not apply to {range!r}: leave it out")
         return range, None
-    slide = None if every is None else _length(every, "every")
+    slide = None if every is None else parse_length(every, "every")
     if isinstance(range, Landmark):
         if slide is None:
             raise SpecError(f"a query of {range!r} needs every=, such as every='5m'")
         return range, slide
-    length = _length(range, "range")
+    length = parse_length(range, "range")
     slide = length if slide is None else slide
     if slide.kind not in (length.kind, "rows"):
         raise SpecError(
@@ -142,10 +142,6 @@ _MEANS = {
     "integer": "a length of integer times",
     "time": "a duration",
 }
-
-
-def _length(given: WindowLike | Length, argument: str) -> Length:
-    return given if isinstance(given, Length) else parse_length(given, argument)
 
 
 def as_given(length: Length) -> str | int | Rows:

@@ -360,8 +360,8 @@ def _hopping_window(
         gap = window.gap
         kind = "session" if gap.kind == "time" else "session_integer"
         return WindowSpec(kind, gap.amount, 0, 0, "both", gap.label)
-    length = _parsed(window, "window")
-    step = length if every is None else _parsed(every, "every")
+    length = parse_length(window, "window")
+    step = length if every is None else parse_length(every, "every")
     if step.kind == "rows":
         for argument, value in (*no_grid[1:], ("closed", closed)):
             if value:
@@ -392,10 +392,6 @@ def _hopping_window(
         closed or "left",
         length.label,
     )
-
-
-def _parsed(given: WindowLike | Length, argument: str) -> Length:
-    return given if isinstance(given, Length) else parse_length(given, argument)
 
 
 def _offset(offset: WindowLike | None, length: Length) -> int:

@@ -9,14 +9,14 @@ from slidewise.table.encoding import cast_lossless, decode_dictionary, group_cod
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["cast_key", "query_points_of", "same_kind"]
+__all__ = ["cast_key", "query_points_of", "same_kind", "ticks_as"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
     """The rows of `at=` as query points; equal keys get equal codes in both tables."""
     require(target, [spec.on, *spec.by, *spec.arrivals], "at=")
     return QueryPoints(
-        ends=_ticks_as(call.times, target),
+        ends=ticks_as(call.times, target, spec.on, "at="),
         starts=None,
         groups=_share_codes(target, call),
         arrival=_share_order(target, call),
@@ -28,7 +28,7 @@ def _share_order(target: Frame, call: KernelCall) -> pa.Array | None:
     """Orders the arrivals of both tables together; returns that of the query points."""
     order = order_by(
         [
-            pa.concat_arrays([times.ticks, _ticks_as(times, target)])
+            pa.concat_arrays([times.ticks, ticks_as(times, target, times.name, "at=")])
             for times in call.arrivals
         ]
     )
@@ -39,15 +39,21 @@ def _share_order(target: Frame, call: KernelCall) -> pa.Array | None:
     return order.slice(rows)
 
 
-def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
-    """The column of the same name in `target`, in ticks of `times`."""
-    column = target.column(times.name)
+def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Array:
+    """The times in a column of another table, the argument `where`, in other ticks."""
+    column, kind = target.column(name), times.original.type
     refusal = SpecError(
-        f"column {times.name!r} is {times.original.type} in the table, and "
-        f"{column.type} in at=, which does not convert without loss: cast one of them"
+        f"column {name!r} of {where} is {column.type}, which does not convert without "
+        f"loss to the times of column {times.name!r} ({kind}): cast one of them"
     )
-    if not same_kind(column.type, times.original.type):
+    if not same_kind(column.type, kind):
         raise refusal
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise SpecError(
+            f"column {name!r} of {where} has no time in row {row} (counting from 0): "
+            "drop the row, or fill it in"
+        )
     try:
         return ticks_in_unit_of(times, column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

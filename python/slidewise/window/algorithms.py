@@ -141,7 +141,7 @@ def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Leng
 
 def checked_duration(name: str, value: Any) -> Length:
     """Checks an argument that takes a duration, or an int for integer times."""
-    length = value if isinstance(value, Length) else parse_length(value, name)
+    length = parse_length(value, name)
     if length.kind == "rows":
         raise SpecError(f"{name}= takes a duration or an int, not a number of rows")
     return length

@@ -444,7 +444,7 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
 
 
 def _range(one: WindowLike | Length) -> Length:
-    length = one if isinstance(one, Length) else parse_length(one, "ranges")
+    length = parse_length(one, "ranges")
     if length.kind == "integer":
         return Length("rows", length.amount, length.label)
     return length
