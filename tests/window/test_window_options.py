@@ -128,9 +128,9 @@ def test_granularity_takes_no_rows():
     [
         ((sw.sum,), "the function sw.sum itself: write sw.sum()"),
         (("sum",), "a Window takes an aggregation such as sw.sum()"),
-        (({},), "no aggregations"),
-        (({"a": 5},), "'a' is not an aggregation: 5"),
-        (({5: sw.sum()},), "the name of an aggregation is a str, got 5"),
+        (({},), "aggs= is empty: give at least one"),
+        (({"a": 5},), r"aggs\['a'\] is not an aggregation: 5"),
+        (({5: sw.sum()},), "aggs= names an aggregation 5: a name is a str"),
         (({"a": sw.sum("x"), "b": sw.mean()},), "names no column, but others do"),
         (({"a": sw.arg_max("x")},), "needs the column to compare"),
         ((sw.variance(ddof=2**31),), "ddof=2147483648 is too large"),

@@ -83,7 +83,6 @@ def read_table(
     *,
     on: str | Sequence[str] | None = None,
     time_format: str | None = None,
-    columns: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> pa.Table:
     r"""Reads a file.
@@ -93,7 +92,6 @@ def read_table(
         on: The column of event times, or several: text in them is read as times.
         time_format: How to read that text, as for `datetime.strptime`. Not needed for
             ISO 8601 ("2018-07-03 17:48:39") and whole numbers.
-        columns: Only these, and `on`.
         progress: Called now and then with the part read so far, from 0 to 1.
 
     Returns:
@@ -116,7 +114,6 @@ def read_table(
     """
     file = Path(path)
     times = [on] if isinstance(on, str) else list(on or ())
-    wanted = None if columns is None else list(dict.fromkeys([*columns, *times]))
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
     kind, compression = kind_of(file)
@@ -130,9 +127,7 @@ def read_table(
             table = _read_text(file, kind, compression, times, report)
     report(1.0)
     refuse_duplicates(file, table.column_names)
-    require(frame(table), wanted or times)
-    if wanted is not None:
-        table = table.select(wanted)
+    require(frame(table), times)
     return _with_times(table, times, time_format)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "check_column_name",
     "check_columns",
     "check_min_rows",
+    "named_aggs",
     "one_of",
     "refuse_duplicates",
 ]
@@ -113,6 +114,16 @@ def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation]
             " takes a mapping from names to aggregations, such as {'n': sw.count()}, "
             f"got {describe_value(aggs)}",
         )
+    named = named_aggs(aggs)
+    for _, agg in named:
+        agg.check_columns()
+    return named
+
+
+def named_aggs(
+    aggs: Mapping[str, Aggregation],
+) -> tuple[tuple[str, Aggregation], ...]:
+    """Checks the names and values of `aggs=`, and returns its items."""
     if not aggs:
         raise SpecError(
             Argument("aggs"), " is empty: give at least one, such as {'n': sw.count()}"
@@ -127,9 +138,8 @@ def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation]
         if not isinstance(agg, Aggregation):
             raise SpecError(
                 f"aggs[{name!r}] is not an aggregation: {describe_value(agg)}; "
-                "give one such as sw.mean('price')"
+                "give one such as sw.count()"
             )
-        agg.check_columns()
     return tuple(aggs.items())
 
 

@@ -17,7 +17,7 @@ from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
 from slidewise.errors import SnapshotError, SpecError, describe_value
-from slidewise.spec.arguments import one_of
+from slidewise.spec.arguments import named_aggs, one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
 from slidewise.window.algorithms import (
     ALGORITHMS,
@@ -460,17 +460,7 @@ def _aggregations(
             "a Window takes an aggregation such as sw.sum(), or a mapping from names "
             f"to aggregations such as {{'n': sw.count()}}; got {describe_value(aggs)}"
         )
-    if not aggs:
-        raise SpecError("no aggregations: give at least one, such as {'n': sw.count()}")
-    for name, agg in aggs.items():
-        if not isinstance(name, str):
-            raise SpecError(f"the name of an aggregation is a str, got {name!r}")
-        if not isinstance(agg, Aggregation):
-            raise SpecError(
-                f"{name!r} is not an aggregation: {describe_value(agg)}; give one such "
-                "as sw.mean()"
-            )
-    return tuple(aggs.items())
+    return named_aggs(aggs)
 
 
 def _custom_functions(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
