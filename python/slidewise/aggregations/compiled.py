@@ -7,15 +7,14 @@ address, on every algorithm and without the GIL.
 import pickle
 from collections.abc import Callable
 from ctypes import cast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations import Aggregation
-from slidewise.aggregations.registry import by_reference, check_column_names, resolve
+from slidewise.aggregations.registry import OwnAggregation, check_column_names
 from slidewise.aggregations.return_types import hinted_type
 from slidewise.errors import SpecError
 
@@ -132,15 +131,8 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NativeAggregation(Aggregation):
-    """A user-defined aggregation that Numba compiled. Made by `native`.
-
-    Call it with the name of a column to use it over a table, or over values that are
-    mappings.
-
-    Attributes:
-        functions: The compiled functions.
-    """
+class NativeAggregation(OwnAggregation):
+    """A user-defined aggregation that Numba compiled. Made by `native`."""
 
     functions: Compiled = None  # type: ignore[assignment]
 
@@ -149,28 +141,12 @@ class NativeAggregation(Aggregation):
             raise SpecError("make native aggregations with sw.native(...)")
         check_column_names(self._called, self.of, self.where)
 
-    def __call__(
-        self, column: str | None = None, *, where: str | None = None
-    ) -> "NativeAggregation":
-        """The same aggregation of a column."""
-        return replace(self, of=column, where=where)
-
-    @property
-    def _called(self) -> str:
-        return self.functions.label
-
     @property
     def inverse(self) -> int | None:
         """The address of its inverse, if it has one."""
         return self.functions.inverse_address
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles by name if the name resolves to it, else by its functions."""
-        name = self.functions.name
-        # In another process, __main__ is another module.
-        here = name is None or not name.startswith("__main__:")
-        if here and getattr(resolve(name), "functions", None) is self.functions:
-            return by_reference, (name, self.of, self.where)
+    def _by_functions(self) -> tuple[Any, ...]:
         given = self.functions.given
         if any(_is_compiled(part) for part in given.values()):
             raise pickle.PicklingError(

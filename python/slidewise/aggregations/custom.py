@@ -6,14 +6,13 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations import Aggregation
-from slidewise.aggregations.registry import by_reference, check_column_names, resolve
+from slidewise.aggregations.registry import OwnAggregation, check_column_names
 from slidewise.aggregations.return_types import hinted_type, read_type
 from slidewise.errors import SpecError
 
@@ -85,14 +84,8 @@ class Functions:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CustomAggregation(Aggregation):
-    """A user-defined aggregation. Made by `aggregation`.
-
-    Call it with the name of a column for tables and for values that are mappings.
-
-    Attributes:
-        functions: Its functions.
-    """
+class CustomAggregation(OwnAggregation):
+    """A user-defined aggregation in Python. Made by `aggregation`."""
 
     functions: Functions = _MISSING
 
@@ -101,25 +94,8 @@ class CustomAggregation(Aggregation):
             raise SpecError("make user-defined aggregations with sw.aggregation(...)")
         check_column_names(self._called, self.of, self.where)
 
-    def __call__(
-        self, column: str | None = None, *, where: str | None = None
-    ) -> "CustomAggregation":
-        """This aggregation of a column."""
-        return replace(self, of=column, where=where)
-
-    @property
-    def _called(self) -> str:
-        return self.functions.label
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickles by name if the name resolves to it, else by its functions."""
-        name = self.functions.name
-        base = resolve(name)
-        # In another process, __main__ is another module.
-        elsewhere = name is not None and name.startswith("__main__:")
-        if elsewhere or getattr(base, "functions", None) is not self.functions:
-            return _remade, (self.of, self.where, *_parts(self.functions))
-        return by_reference, (name, self.of, self.where)
+    def _by_functions(self) -> tuple[Any, ...]:
+        return _remade, (self.of, self.where, *_parts(self.functions))
 
     @property
     def lift(self) -> Function | None:

@@ -1,13 +1,14 @@
-"""The names of user-defined aggregations, and of columns."""
+"""What user-defined aggregations have in common: names, columns, pickles."""
 
 import pickle
 import sys
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 
-__all__ = ["by_reference", "check_column_names", "resolve"]
+__all__ = ["OwnAggregation", "by_reference", "check_column_names", "resolve"]
 
 
 def resolve(name: str | None) -> Any:
@@ -48,3 +49,37 @@ def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
     column: Aggregation = found(of, where=where)
     return column
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnAggregation(Aggregation):
+    """A user-defined aggregation.
+
+    Call it with the name of a column for tables and for values that are mappings.
+
+    Attributes:
+        functions: Its functions.
+    """
+
+    functions: Any = None
+
+    def __call__(self, column: str | None = None, *, where: str | None = None) -> Self:
+        """This aggregation of a column."""
+        return replace(self, of=column, where=where)
+
+    @property
+    def _called(self) -> str:
+        return str(self.functions.label)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickles by name if the name resolves to it, else by its functions."""
+        name = self.functions.name
+        # In another process, __main__ is another module.
+        here = name is None or not name.startswith("__main__:")
+        if here and getattr(resolve(name), "functions", None) is self.functions:
+            return by_reference, (name, self.of, self.where)
+        return self._by_functions()
+
+    def _by_functions(self) -> tuple[Any, ...]:
+        """Pickles by functions."""
+        raise NotImplementedError

@@ -13,9 +13,7 @@ from typing import Any
 
 import slidewise.aggregations as catalogue
 from slidewise.aggregations import KINDS, Aggregation, Sketch
-from slidewise.aggregations.compiled import NativeAggregation
-from slidewise.aggregations.custom import CustomAggregation
-from slidewise.aggregations.registry import resolve
+from slidewise.aggregations.registry import OwnAggregation, resolve
 from slidewise.aggregations.sketches import SKETCHES
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument, suggest_name
@@ -36,7 +34,7 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
         >>> record_of_agg(sw.quantile("delay", 0.99))
         {'kind': 'quantile', 'column': 'delay', 'q': 0.99}
     """
-    if isinstance(agg, CustomAggregation | NativeAggregation):
+    if isinstance(agg, OwnAggregation):
         named = {"column": agg.of, "where": agg.where}
         given = {name: column for name, column in named.items() if column is not None}
         return {"kind": _import_path(agg), **given}
@@ -127,9 +125,9 @@ def _function(kind: str) -> Callable[..., Aggregation]:
     return function
 
 
-def _import_path(agg: CustomAggregation | NativeAggregation) -> str:
+def _import_path(agg: OwnAggregation) -> str:
     """The import path of a user-defined aggregation."""
-    name = agg.functions.name
+    name: str | None = agg.functions.name
     if name is None:
         raise SpecError(
             f"{agg!r} has no import path by which a file could name it: assign it at "
@@ -147,7 +145,7 @@ def _import_path(agg: CustomAggregation | NativeAggregation) -> str:
     return name
 
 
-def _own(path: str) -> CustomAggregation | NativeAggregation:
+def _own(path: str) -> OwnAggregation:
     """The user-defined aggregation at an import path."""
     _check_path(path)
     module = path.partition(":")[0]
@@ -159,7 +157,7 @@ def _own(path: str) -> CustomAggregation | NativeAggregation:
             "it, or put its folder on PYTHONPATH"
         ) from error
     found = resolve(path)
-    if not isinstance(found, CustomAggregation | NativeAggregation):
+    if not isinstance(found, OwnAggregation):
         what = "" if found is None else f" but {shorten(found)}"
         raise SpecError(f"there is no aggregation at {path!r}{what}")
     if found.functions.name != path:

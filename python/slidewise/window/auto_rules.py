@@ -10,8 +10,6 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
-from slidewise.aggregations.compiled import NativeAggregation
-from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.sketches import SKETCHES
 from slidewise.window.algorithms import read_table
 
@@ -71,11 +69,7 @@ def request_kinds(
 ) -> list[tuple[str, bool]]:
     """The kind of each request, and whether it is custom and has an inverse."""
     return [
-        (
-            kind,
-            isinstance(agg, CustomAggregation | NativeAggregation)
-            and agg.inverse is not None,
-        )
+        (kind, getattr(agg, "inverse", None) is not None)
         for (_, agg), (kind, *_) in zip(aggs, requests, strict=True)
     ]
 

@@ -16,6 +16,7 @@ from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
+from slidewise.aggregations.registry import OwnAggregation
 from slidewise.errors import SnapshotError, SpecError, describe_value
 from slidewise.spec.arguments import named_aggs, one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
@@ -295,7 +296,7 @@ class WindowPlan:
         return text.encode()
 
     def _record(self, agg: Aggregation) -> list[Any]:
-        if isinstance(agg, CustomAggregation | NativeAggregation):
+        if isinstance(agg, OwnAggregation):
             number = self.custom.index(agg.functions)
             return ["own", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]

@@ -7,7 +7,8 @@ from typing import Any
 
 from slidewise.aggregations import Aggregation, Sketch
 from slidewise.aggregations.compiled import NativeAggregation, find_native
-from slidewise.aggregations.custom import CustomAggregation, find_custom
+from slidewise.aggregations.custom import find_custom
+from slidewise.aggregations.registry import OwnAggregation
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
 from slidewise.window.algorithms import ALGORITHMS, checked_options
@@ -26,7 +27,7 @@ __all__ = ["read_header"]
 
 
 def read_header(
-    header: bytes, custom: Sequence[CustomAggregation | NativeAggregation] | None = None
+    header: bytes, custom: Sequence[OwnAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
     """Reads a header of `WindowPlan.header`: plan, types, clock, whether it migrated.
 
@@ -74,7 +75,7 @@ def read_header(
 
 def _read_plan(
     fields: dict[str, Any],
-    custom: Sequence[CustomAggregation | NativeAggregation] | None,
+    custom: Sequence[OwnAggregation] | None,
 ) -> WindowPlan:
     if custom is None:
         custom = [_defined(name) for name in fields.get("own", ())]
@@ -134,7 +135,7 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 
 
 def _read_agg(
-    record: Sequence[Any], custom: Sequence[CustomAggregation | NativeAggregation]
+    record: Sequence[Any], custom: Sequence[OwnAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
@@ -150,7 +151,7 @@ def _read_agg(
     return name, Aggregation(kind, of, by, ddof, where, k)
 
 
-def _defined(reference: object) -> CustomAggregation | NativeAggregation:
+def _defined(reference: object) -> OwnAggregation:
     """Finds a defined custom aggregation by name; imports nothing, so runs no code."""
     name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):

@@ -8,6 +8,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
+from slidewise.aggregations.registry import OwnAggregation
 from slidewise.errors import (
     ResultOverflowError,
     SnapshotError,
@@ -367,7 +368,7 @@ def _spec(
 def _has_custom(aggs: object) -> bool:
     """Whether there are custom aggregations, whose functions must not be cached."""
     every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
-    return any(isinstance(agg, CustomAggregation | NativeAggregation) for agg in every)
+    return any(isinstance(agg, OwnAggregation) for agg in every)
 
 
 def spec_of_plan(plan: WindowPlan) -> _core.Spec:
@@ -401,7 +402,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
 
 
 def read_spec(
-    header: bytes, custom: Sequence[CustomAggregation | NativeAggregation] | None = None
+    header: bytes, custom: Sequence[OwnAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
     plan, dtypes, clock, migrated = read_header(header, custom)
     return spec_of_plan(plan), dtypes, clock, migrated
@@ -409,7 +410,7 @@ def read_spec(
 
 def _custom_aggs(
     custom: tuple[Functions | Compiled, ...],
-) -> tuple[CustomAggregation | NativeAggregation, ...]:
+) -> tuple[OwnAggregation, ...]:
     return tuple(
         NativeAggregation("native", functions=functions)
         if isinstance(functions, Compiled)
@@ -421,7 +422,7 @@ def _custom_aggs(
 def _unpickled(
     cls: type[_core.Window],
     blob: bytes,
-    custom: tuple[CustomAggregation | NativeAggregation, ...],
+    custom: tuple[OwnAggregation, ...],
 ) -> _core.Window:
     is_shared = not issubclass(cls, Window)
     return cls._restore(blob, partial(read_spec, custom=custom), is_shared)
