@@ -108,11 +108,7 @@ class Aggregation:
             raise SpecError(
                 f"unknown aggregation {self.kind!r}; there are {known}.{hint}"
             )
-        for column in (self.of, self.by, self.where):
-            if column is not None and not isinstance(column, str):
-                raise SpecError(
-                    f"{self.kind}() takes the name of a column, got {column!r}"
-                )
+        self._check_names()
         if self.by is not None and self.kind not in COMPARED + PAIRS:
             raise SpecError(f"{self.kind}() takes no by=")
         if isinstance(self.ddof, bool) or not isinstance(self.ddof, int):
@@ -123,6 +119,13 @@ class Aggregation:
             raise SpecError(f"ddof of {self.kind}() is 0 or 1, got {self.ddof}")
         self._check_k()
         self._check_quantile()
+
+    def _check_names(self) -> None:
+        for column in (self.of, self.by, self.where):
+            if column is not None and not isinstance(column, str):
+                raise SpecError(
+                    f"{self._called}() takes the name of a column, got {column!r}"
+                )
 
     def _check_k(self) -> None:
         given: object = self.k

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations.registry import OwnAggregation, check_column_names
+from slidewise.aggregations.registry import OwnAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type
 from slidewise.errors import SpecError
 
@@ -139,7 +139,7 @@ class NativeAggregation(OwnAggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Compiled):
             raise SpecError("make native aggregations with sw.native(...)")
-        check_column_names(self._called, self.of, self.where)
+        self._check_names()
 
     @property
     def inverse(self) -> int | None:
@@ -259,7 +259,7 @@ def native(
         functions["inverse"] = compiler.binary("inverse", inverse)
     answers, functions["lower"] = compiler.lower(lower)
     functions = {name: made for name, made in functions.items() if made is not None}
-    _check_plain(commutative, name)
+    check_flag_and_name(commutative, name)
     addresses = {name: int(made.address) for name, made in functions.items()}
     compiled = Compiled(
         name=name,
@@ -279,13 +279,6 @@ def native(
     if name is not None:
         _KNOWN[name] = compiled
     return NativeAggregation("native", functions=compiled)
-
-
-def _check_plain(commutative: Any, name: Any) -> None:
-    if not isinstance(commutative, bool):
-        raise SpecError(f"commutative= is True or False, got {commutative!r}")
-    if name is not None and not (isinstance(name, str) and name.partition(":")[2]):
-        raise SpecError(f"name= is 'module:name', got {name!r}")
 
 
 class _Compiler:

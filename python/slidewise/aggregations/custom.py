@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations.registry import OwnAggregation, check_column_names
+from slidewise.aggregations.registry import OwnAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type, read_type
 from slidewise.errors import SpecError
 
@@ -92,7 +92,7 @@ class CustomAggregation(OwnAggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Functions):
             raise SpecError("make user-defined aggregations with sw.aggregation(...)")
-        check_column_names(self._called, self.of, self.where)
+        self._check_names()
 
     def _by_functions(self) -> tuple[Any, ...]:
         return _remade, (self.of, self.where, *_parts(self.functions))
@@ -326,10 +326,7 @@ def _make(
     for part, function in parts.items():
         if function is not None and not callable(function):
             raise SpecError(f"{part}= takes a function, got {function!r}")
-    if not isinstance(commutative, bool):
-        raise SpecError(f"commutative= is True or False, got {commutative!r}")
-    if name is not None and not (isinstance(name, str) and name.partition(":")[2]):
-        raise SpecError(f"name= is 'module:name', got {name!r}")
+    check_flag_and_name(commutative, name)
     encode, decode = _codec(codec)
     functions = Functions(
         name,

@@ -98,7 +98,7 @@ class _Laws:
             raise SpecError("check_laws needs samples that are not None")
         self._functions = functions
         self._random = random.Random(0)
-        lift = functions.lift or _itself
+        lift = functions.lift or (lambda value: value)
         lifted = [self._unchanged("lift", lift, sample) for sample in samples]
         pairs = [self._combine(p, q) for p, q in self._some(lifted, 2, len(lifted))]
         both = zip(pairs, itertools.cycle(lifted))
@@ -200,10 +200,6 @@ class _Laws:
 
 
 _UNCOPIED = (TypeError, ValueError, AttributeError, NotImplementedError, copy.Error)
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _copies(*values: Any) -> tuple[Any, ...]:

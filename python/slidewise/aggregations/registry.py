@@ -8,7 +8,7 @@ from typing import Any, Self
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 
-__all__ = ["OwnAggregation", "by_reference", "check_column_names", "resolve"]
+__all__ = ["OwnAggregation", "by_reference", "check_flag_and_name", "resolve"]
 
 
 def resolve(name: str | None) -> Any:
@@ -29,11 +29,12 @@ def resolve(name: str | None) -> Any:
     return found
 
 
-def check_column_names(called: str, *columns: object) -> None:
-    """Refuses columns that are not strings."""
-    for column in columns:
-        if column is not None and not isinstance(column, str):
-            raise SpecError(f"{called}() takes the name of a column, got {column!r}")
+def check_flag_and_name(commutative: object, name: object) -> None:
+    """Checks arguments of `aggregation` and `native`."""
+    if not isinstance(commutative, bool):
+        raise SpecError(f"commutative= is True or False, got {commutative!r}")
+    if name is not None and not (isinstance(name, str) and name.partition(":")[2]):
+        raise SpecError(f"name= is 'module:name', got {name!r}")
 
 
 def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:

@@ -61,11 +61,7 @@ class Sketch(Aggregation):
             raise SpecError(f"no sketch {self.kind!r} of {self.parameters!r}")
         if self.by is not None or self.ddof != 1 or self.k != 0:
             raise SpecError(f"{self.kind}() takes a column and {', '.join(names)}")
-        for column in (self.of, self.where):
-            if column is not None and not isinstance(column, str):
-                raise SpecError(
-                    f"{self.kind}() takes the name of a column, got {column!r}"
-                )
+        self._check_names()
         _ = self.core_kind  # checks the parameters
 
     @property

@@ -18,10 +18,15 @@ from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.horizon import Horizon, has_no_length
 from slidewise.spec.spec import Spec, WindowSpec
-from slidewise.table.encoding import decode_dictionary, row_numbers, storage_of
+from slidewise.table.encoding import (
+    decode_dictionary,
+    one_column,
+    row_numbers,
+    storage_of,
+)
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["changes_of_folds", "changes_of_rows", "one_column"]
+__all__ = ["changes_of_folds", "changes_of_rows"]
 
 _INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
 # The number of times of a question in the first step, and its growth per step.
@@ -229,13 +234,6 @@ def _as_lists(column: pa.Array) -> pa.Array:
         # Arrow's cast of a slice is wrong.
         return pa.array(column.to_pylist(), pa.list_(kind.value_field))
     return column
-
-
-def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Concatenates arrays; arrays of nulls only may have another type."""
-    tables = [pa.table({"": array}) for array in arrays]
-    column = pa.concat_tables(tables, promote_options="permissive").column(0)
-    return column.combine_chunks()
 
 
 def _places(counts: pa.Array) -> pa.Array:

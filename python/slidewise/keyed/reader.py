@@ -19,7 +19,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_batch
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
-from slidewise.keyed.expiry import changes_of_rows, one_column
+from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon, has_no_length
 from slidewise.keyed.index import EARLIEST, Plain
 from slidewise.keyed.query import Query
@@ -27,6 +27,7 @@ from slidewise.keyed.questions import Questions
 from slidewise.keyed.shard_state import ShardState
 from slidewise.spec.spec import Spec, WindowSpec, refuse_duplicates
 from slidewise.table.batched_rolling import describe_row
+from slidewise.table.encoding import one_column
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
 __all__ = [

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations.compiled import Compiled
 from slidewise.errors import Argument, SpecError
+from slidewise.frames.base import one_array
 from slidewise.frames.column_types import type_without_view
 from slidewise.table.decimals import parts_of
 
@@ -26,6 +27,7 @@ __all__ = [
     "ValueColumn",
     "ValueColumns",
     "group_codes",
+    "one_column",
     "row_numbers",
     "single_group",
     "take",
@@ -383,6 +385,15 @@ def take(column: pa.Array, rows: pa.Array) -> pa.Array:
     """The values at some rows of a column of any type; Arrow's `take` lacks views."""
     plain = without_views(column).take(rows)
     return plain if plain.type == column.type else plain.cast(column.type)
+
+
+def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Concatenates arrays; arrays of nulls only may have another type."""
+    tables = [pa.table({"": array}) for array in arrays]
+    column = pa.concat_tables(tables, promote_options="permissive").column(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return one_array(column)
 
 
 def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import Frame, Result, one_array, require
+from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
@@ -27,7 +27,7 @@ from slidewise.spec.spec import (
     given_spec,
 )
 from slidewise.table.batched_rolling import describe_window
-from slidewise.table.encoding import take
+from slidewise.table.encoding import one_column, take
 from slidewise.table.kernel_call import (
     KernelCall,
     QueryPoints,
@@ -200,16 +200,11 @@ class Windows:
         return replace(made, positions=(first.filter(mask), last.filter(mask)))
 
 
-def compute_windows(request: KernelCall, windows: Windows) -> dict[str, Result]:
-    """Computes the windows of the only length: key columns, both ends and results."""
-    return _compute(request, 0, windows)
-
-
 def compute_several(request: KernelCall) -> dict[str, Result]:
     """Computes windows of several lengths, by key, end and length."""
     spec = request.spec
     found = [find_windows(request, spec, at) for at in range(len(spec.windows))]
-    parts = [_compute(request, at, windows) for at, windows in enumerate(found)]
+    parts = [compute_windows(request, each, at) for at, each in enumerate(found)]
     which = pa.concat_arrays(
         [
             pa.repeat(pa.scalar(at), len(windows.ends))
@@ -231,23 +226,19 @@ def compute_several(request: KernelCall) -> dict[str, Result]:
         labels.take(which.take(order)), None, same_type=False, nullable=False
     )
     columns = {
-        name: part._replace(array=_concat([each[name].array for each in parts], order))
+        name: part._replace(
+            array=one_column([each[name].array for each in parts]).take(order)
+        )
         for name, part in parts[0].items()
     }
     by = {name: columns.pop(name) for name in spec.by}
     return {**by, "window": label, **columns}
 
 
-def _concat(arrays: list[pa.Array], order: pa.Array) -> pa.Array:
-    """The arrays as one, in this order. All answers of one may be null, of no type."""
-    tables = [pa.table({"": array}) for array in arrays]
-    whole = pa.concat_tables(tables, promote_options="permissive").column(0)
-    if pa.types.is_dictionary(whole.type):
-        whole = whole.unify_dictionaries()
-    return one_array(whole).take(order)
-
-
-def _compute(request: KernelCall, at: int, windows: Windows) -> dict[str, Result]:
+def compute_windows(
+    request: KernelCall, windows: Windows, at: int = 0
+) -> dict[str, Result]:
+    """Computes the windows of one length: key columns, both ends and results."""
     source, spec = request.source, request.spec
     starts, ends = windows.positions or (windows.starts, windows.ends)
     points = QueryPoints(
