@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from operator import methodcaller
 
@@ -46,7 +46,9 @@ def partition_function(
         if order.runs == (KEY_GROUP,):
             rows = _check_sort_keys(rows, spec)
         if bounds is not None:
-            rows = _add_roles(rows, spec, bounds)
+            rows = map(partial(bounds.add_roles, spec=spec), rows)
+            # Windows of n rows need enough of them.
+            rows = bounds.check_overlap(rows) if any(bounds.min_rows) else rows
         row_order = replace(order, is_checked=True)
         if bounds is not None:
             row_order = bounds.order(spec, row_order)
@@ -66,18 +68,6 @@ def _check_sort_keys(batches: Batches, spec: Spec) -> Batches:
         table = pa.Table.from_batches([batch])
         check_times(read_times(frame(table).column(spec.on), spec.on).ticks, spec.on)
         yield batch
-
-
-def _add_roles(batches: Batches, spec: Spec, bounds: SplitBounds) -> Batches:
-    """Adds the columns that separate a split's rows from its overlap rows."""
-    counter = bounds.overlap_counter()
-    for batch in batches:
-        with_roles = bounds.add_roles(batch, spec)
-        if counter is not None:
-            counter.add(with_roles)
-        yield with_roles
-    if counter is not None:
-        counter.check()
 
 
 @lru_cache(maxsize=16)

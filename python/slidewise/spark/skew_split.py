@@ -3,6 +3,7 @@
 Splits are numbered consecutively over all skewed keys; split 0 holds all other keys.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -316,37 +317,27 @@ class SplitBounds:
         roles = pc.if_else(before, BEFORE, pc.if_else(after, AFTER, OWN))
         return batch.append_column(_ROLE, roles.cast(pa.int8()))
 
-    def overlap_counter(self) -> "_OverlapCounter | None":
-        """Returns a counter of overlap rows, if windows of n rows need enough."""
-        return _OverlapCounter(self.min_rows) if any(self.min_rows) else None
-
-
-class _OverlapCounter:
-    """Checks that each split got the overlap rows that windows of n rows need."""
-
-    def __init__(self, min_rows: tuple[int, ...]) -> None:
-        self._min_rows = min_rows
-        self._counts: dict[int, int] = {}
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Counts the rows of a batch from `SplitBounds.add_roles`."""
-        before = pc.equal(batch.column(_ROLE), BEFORE)
-        for split in pc.unique(batch.column(SPLIT)).to_pylist():
-            self._counts.setdefault(split, 0)
-        for item in pc.value_counts(batch.column(SPLIT).filter(before)).to_pylist():
-            self._counts[item["values"]] += item["counts"]
-
-    def check(self) -> None:
-        """Checks the counts once all rows of the task are added.
+    def check_overlap(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields batches of `add_roles`, and checks the overlap rows of each split.
 
         Raises:
-            SlidewiseError: If a split has too few overlap rows.
+            SlidewiseError: At the end, if a split has too few for windows of n rows.
         """
-        for split, count in self._counts.items():
-            if count < self._min_rows[split]:
+        counts: dict[int, int] = {}
+        for batch in batches:
+            splits = batch.column(SPLIT)
+            before = splits.filter(pc.equal(batch.column(_ROLE), BEFORE))
+            counts = {**dict.fromkeys(pc.unique(splits).to_pylist(), 0), **counts}
+            for item in pc.value_counts(before).to_pylist():
+                counts[item["values"]] += item["counts"]
+            yield batch
+        for split, count in counts.items():
+            if count < self.min_rows[split]:
                 raise SlidewiseError(
                     f"a split of a skewed key has {count} overlap rows, and its "
-                    f"windows need {self._min_rows[split]}: the rows have changed "
-                    "since they were counted, when the query was planned. Plan it "
-                    "again, or pass split=False"
+                    f"windows need {self.min_rows[split]}: the rows have changed since "
+                    "they were counted, when the query was planned. Plan it again, or "
+                    "pass split=False"
                 )
