@@ -20,9 +20,7 @@ __all__ = ["BatchReport"]
 class BatchReport:
     """Reports each micro-batch once, and the total when it is closed.
 
-    Args:
-        quiet: Whether to print nothing.
-        in_place: Whether each line replaces the previous one, on a terminal.
+    On a terminal, `in_place` replaces each line by the next one.
     """
 
     def __init__(self, *, quiet: bool, in_place: bool) -> None:

@@ -131,9 +131,8 @@ def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
 def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
     """The spec of a command, from its options or from a file.
 
-    Args:
-        options: The options. Where there is a file, those that make a spec are removed.
-        hops: Whether the command has a result per window, not per row; None for either.
+    Where there is a file, the options that make a spec are removed. `hops` says whether
+    the command has a result per window, not per row; None for either.
     """
     if options.spec is not None:
         return _from_file(options, hops)

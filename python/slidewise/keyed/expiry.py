@@ -77,13 +77,7 @@ def changes_of_rows(
 ) -> list[pa.Array]:
     """As `changes_of_folds`, for questions that are answered from rows.
 
-    Args:
-        rows: The rows, with their times in ticks.
-        codes: The codes of their keys; each question has a code of its own.
-        points: The questions.
-        spec: The Spec of the answers.
-        horizon: The horizon, which gives the reach of the windows.
-        of: Per window, the results of the questions.
+    Each question has a code of its own, and sees the rows with that code.
     """
     known = pc.unique(codes)
     codes = pc.index_in(codes, known).cast(_CODE)

@@ -39,12 +39,9 @@ __all__ = [
 def answer_windows(
     query: Query, rows: pa.Table, windows: pa.Table
 ) -> dict[str, Result]:
-    """The results of windows, computed from their rows.
+    """The results of windows, computed from their rows; more rows are allowed.
 
-    Args:
-        query: The query.
-        rows: The rows of the windows; more rows are allowed.
-        windows: The keys of the windows, with their stops in `TIME`.
+    Windows are given by their keys, with their stops in `TIME`.
     """
     _, request = query.request([rows])
     request.name_row = naming_windows(query, windows)
@@ -134,12 +131,9 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
 
 
 def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
-    """Results of sessions, or of windows that rows close.
+    """Results of sessions, or of windows that rows close, from all of their rows.
 
-    Args:
-        query: The query.
-        rows: All rows of these windows.
-        since: Only windows that end at or after this time get results.
+    Only windows that end at or after `since` get results.
     """
     _, request = query.request([rows])
     windows = find_windows(request, query.spec)
@@ -171,10 +165,8 @@ def corrected_windows(
 ) -> tuple[pa.Table, pa.Array]:
     """Closed windows that hold a late row, and whether each was emitted before.
 
-    Args:
-        query: The query.
-        rows: All rows of these windows, sorted; late ones are marked in `FRESH`.
-        watermark: Windows without times after it are closed.
+    The rows are all rows of these windows, sorted; late ones are marked in `FRESH`.
+    Windows without times after the watermark are closed.
     """
     parts = []
     for part in query.parts:

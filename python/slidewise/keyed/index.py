@@ -106,9 +106,7 @@ class Index:
     def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> int:
         """Inserts rows of the state with their numbers, in the order of the query.
 
-        Args:
-            rows: The rows.
-            gone: Rows with their numbers that are removed in the same step.
+        The rows in `gone`, with their numbers, are removed in the same step.
 
         Returns:
             The number of keys of these rows, those of `gone` included.

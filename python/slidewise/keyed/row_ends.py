@@ -42,12 +42,8 @@ def by_key(
 def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.Table:
     """The rows of the windows of `until` that some rows close, key by key, in order.
 
-    Args:
-        query: The query.
-        index: The index.
-        log: The log.
-        ends: Rows with a flag, sorted by key, time and number. Per key, they are all
-            flagged rows in the index up to the latest of them.
+    These `ends` have a flag, and are sorted by key, time and number. Per key, they are
+    all flagged rows in the index up to the latest of them.
     """
     keys, _, until, _ = by_key(query, ends)
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), until)

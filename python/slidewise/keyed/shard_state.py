@@ -426,10 +426,7 @@ class ShardState:
     ) -> int:
         """Inserts rows into an index; rows of equal time in the order of the query.
 
-        Args:
-            index: The index.
-            rows: The rows; with their numbers if the index has them.
-            gone: Rows with their numbers that are removed in the same step.
+        The rows in `gone`, with their numbers, are removed in the same step.
 
         Returns:
             The number of keys of these rows, those of `gone` included.

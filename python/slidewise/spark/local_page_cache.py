@@ -160,11 +160,9 @@ class LocalPageCache:
 
 
 class CachedStore:
-    """A page store that reads through a `LocalPageCache`.
+    """A page store that reads through a `LocalPageCache`, if there is one.
 
-    Args:
-        store: The state store, which gets every write.
-        cache: The cache; None reads from the store alone.
+    The store gets every write.
     """
 
     def __init__(self, store: Store, cache: LocalPageCache | None) -> None:

@@ -208,13 +208,8 @@ def _split_key(
 ) -> _SkewedKey | None:
     """Splits one key into up to `wanted` parts; None if the overlap is too large.
 
-    Args:
-        row: A row of the sample that has the key.
-        ticks: The sorted times of the key in the sample.
-        wanted: The number of splits.
-        reach: The lengths of windows.
-        share: The share of all rows that the sample has.
-        limits: The earliest and latest time of the type.
+    Its `row` and sorted `ticks` are those of a sample, which has a `share` of all rows;
+    `limits` are the earliest and the latest time of the type.
     """
     rows = len(ticks)
     for splits in range(wanted, 1, -1):

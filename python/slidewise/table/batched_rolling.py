@@ -181,14 +181,9 @@ def whole_keys(
     schema: pa.Schema,
     order: Order,
 ) -> Iterator[pa.Table]:
-    """Yields the results of the rows, in parts of whole keys.
+    """Yields the results of rows sorted by key and time, in parts of whole keys.
 
-    Args:
-        batches: Sorted by key and time.
-        compute: `rolling_spec` or `hopping_spec`.
-        spec: The spec.
-        schema: The schema of the results.
-        order: The order of the batches.
+    `compute` is `rolling_spec` or `hopping_spec`; the results have the schema.
     """
     held: list[pa.Table] = []
     count = kept = 0

@@ -39,12 +39,7 @@ _EQUALITY = ("count_distinct", "mode")
 
 
 def columns_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
-    """The numbers of the columns that an aggregation computes with.
-
-    Args:
-        agg: The aggregation.
-        columns: The columns of the window, or None where entries are single values.
-    """
+    """The numbers of the columns that an aggregation reads; 0 for single values."""
     names = [agg.of]
     if agg.kind in PAIRS:
         names = [agg.of, agg.by]
