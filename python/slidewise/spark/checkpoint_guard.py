@@ -19,17 +19,9 @@ _FORMAT = 4
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must not change while a checkpoint exists.
+    """What must not change while a checkpoint exists: the format, and the query.
 
-    Attributes:
-        format: The version of the state format.
-        spec: The spec as text, so that a message can name what changed.
-        emit: The value of `emit=`.
-        then_by: The columns that order rows of equal time.
-        deletes: The column of `deletes=`.
-        corrects: Whether late rows correct results (`late_rows="correct"`).
-        columns: Names and types of the stream's columns.
-        buckets: The number of groups into which keys are hashed.
+    The spec, the names and the types are text, so that a message can name a change.
     """
 
     format: int

@@ -20,18 +20,9 @@ _ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """The options of streaming calls.
+    """The options of streaming calls, which `rolling` documents.
 
-    Attributes:
-        late: How far the watermark is behind the latest time, in nanoseconds; None, for
-            a batch DataFrame only, if it was not given.
-        emit: "arrival", "final", "slide", "update" or "change".
-        late_rows: "drop", "flag" or "correct".
-        then_by: Columns that order rows of equal time.
-        initial: A batch DataFrame of history, or None.
-        buckets: The number of groups into which keys are hashed; None for the default.
-        marker: The boolean column of rows that only move the watermark.
-        deletes: The boolean column of rows that delete others.
+    `late` is in nanoseconds; None, for a batch DataFrame only, if it was not given.
     """
 
     late: int | None
@@ -151,14 +142,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """The options of batch calls.
-
-    Attributes:
-        partitions: The number of shuffle partitions; None for
-            `spark.sql.shuffle.partitions`.
-        split: "auto", False, or the number of splits of each skewed key.
-        then_by: Columns that order rows of equal time.
-    """
+    """The options of batch calls, which `rolling` documents."""
 
     partitions: int | None
     split: str | bool | int
