@@ -146,6 +146,9 @@ pub enum Law {
 
 /// A monoid that can take away again what it combined.
 pub trait Invertible: Monoid {
+    /// Whether [`Invertible::inverse`] takes out every partial, exactly.
+    const EXACT: bool = false;
+
     /// The `rest` for which `combine(oldest, rest)` is `whole`: exactly, or up to
     /// rounding for sums of floats.
     fn inverse(&self, whole: &Self::Partial, oldest: &Self::Partial) -> Self::Partial;

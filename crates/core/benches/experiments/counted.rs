@@ -47,6 +47,8 @@ impl<M: Monoid> Monoid for Counted<M> {
 }
 
 impl<M: Invertible> Invertible for Counted<M> {
+    const EXACT: bool = M::EXACT;
+
     fn inverse(&self, whole: &M::Partial, oldest: &M::Partial) -> M::Partial {
         count();
         self.0.inverse(whole, oldest)

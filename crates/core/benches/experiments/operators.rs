@@ -69,6 +69,8 @@ word!(Sum, 0, i64::wrapping_add);
 word!(Max, i64::MIN, i64::max);
 
 impl Invertible for Sum {
+    const EXACT: bool = true;
+
     #[inline]
     fn inverse(&self, whole: &i64, oldest: &i64) -> i64 {
         whole.wrapping_sub(*oldest)

@@ -46,6 +46,8 @@ word!(WrappingSum, 0, i64::wrapping_add);
 word!(BareMax, i64::MIN, i64::max);
 
 impl Invertible for WrappingSum {
+    const EXACT: bool = true;
+
     #[inline]
     fn inverse(&self, whole: &i64, oldest: &i64) -> i64 {
         whole.wrapping_sub(*oldest)

@@ -84,6 +84,8 @@ impl Monoid for SumI64 {
 impl Commutative for SumI64 {}
 
 impl Invertible for SumI64 {
+    const EXACT: bool = true;
+
     #[inline]
     fn inverse(&self, whole: &i128, oldest: &i128) -> i128 {
         whole.wrapping_sub(*oldest)

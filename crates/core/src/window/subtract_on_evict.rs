@@ -22,27 +22,47 @@
 //! Invariants:
 //! 1. `values` holds the entries as they came.
 //! 2. `whole` of [`Running`] is the fold of those values that an inverse takes out again,
-//!    up to rounding; the identity if there are none.
+//!    up to rounding; the identity if there are none. Where the inverse is exact
+//!    ([`Invertible::EXACT`]) these are all, and nothing else is kept.
 //! 3. Its `stuck` holds the others, infinities and NaN, in a structure that needs no inverse:
 //!    so these leave no trace either. Such values commute with all others.
 //!
 //! Deviation: 3, and that a sum of floats which overflowed is folded anew by the next
 //! evict, because subtracting from an infinity leaves an infinity.
 
+use std::mem::ManuallyDrop;
+
 use super::checks::{check_values, check_whole};
 use super::fifo::{Fifo, fold};
 use super::queue::Queue;
 use super::two_stacks_lite::TwoStacksLite;
-use crate::monoid::Invertible;
+use crate::monoid::{Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// The fold of a queue that the caller keeps.
 #[derive(Clone, Debug)]
 pub struct Running<M: Invertible> {
     whole: M::Partial,
-    /// The number of values in `whole`.
+    /// The number of values in `whole`, unless the inverse is exact: then all are.
     undone: usize,
-    stuck: TwoStacksLite<M>,
+    /// None until there is a value that no inverse takes out. Dropped by `drop` below.
+    stuck: ManuallyDrop<Option<Box<TwoStacksLite<M>>>>,
+}
+
+/// Drops by value, as [`Queue`] does, and nothing where the inverse is exact: the compiler
+/// keeps a structure in registers only if the cleanup after a panic is as short as a queue's.
+impl<M: Invertible> Drop for Running<M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !M::EXACT {
+            give_back(self.stuck.take());
+        }
+    }
+}
+
+#[inline(never)]
+fn give_back<S>(stuck: S) {
+    drop(stuck);
 }
 
 impl<M: Invertible> Running<M> {
@@ -50,17 +70,20 @@ impl<M: Invertible> Running<M> {
         Self {
             whole: monoid.identity(),
             undone: 0,
-            stuck: TwoStacksLite::new(monoid.clone()),
+            stuck: ManuallyDrop::new(None),
         }
     }
 
     #[inline]
     pub fn add(&mut self, monoid: &M, value: &M::Partial) {
-        if monoid.undoes(value) {
+        if M::EXACT {
+            self.whole = monoid.combine(&self.whole, value);
+        } else if monoid.undoes(value) {
             self.undone += 1;
             self.whole = monoid.combine(&self.whole, value);
         } else {
-            self.stuck.insert(value.clone());
+            let stuck = self.stuck.get_or_insert_with(|| none(monoid));
+            stuck.insert(value.clone());
         }
     }
 
@@ -72,8 +95,12 @@ impl<M: Invertible> Running<M> {
         oldest: &M::Partial,
         rest: impl Iterator<Item = &'a M::Partial>,
     ) {
+        if M::EXACT {
+            self.whole = monoid.inverse(&self.whole, oldest);
+            return;
+        }
         if !monoid.undoes(oldest) {
-            self.stuck.evict();
+            self.stuck.as_mut().expect("the oldest is there").evict();
             return;
         }
         self.undone -= 1;
@@ -89,11 +116,18 @@ impl<M: Invertible> Running<M> {
 
     #[inline]
     pub fn answer(&mut self, monoid: &M) -> M::Partial {
-        if self.stuck.is_empty() {
+        if M::EXACT {
             return self.whole.clone();
         }
-        monoid.combine(&self.stuck.query(), &self.whole)
+        match &mut *self.stuck {
+            Some(stuck) if !stuck.is_empty() => monoid.combine(&stuck.query(), &self.whole),
+            _ => self.whole.clone(),
+        }
     }
+}
+
+fn none<M: Monoid>(monoid: &M) -> Box<TwoStacksLite<M>> {
+    Box::new(TwoStacksLite::new(monoid.clone()))
 }
 
 /// Only for aggregations with an inverse:
@@ -126,6 +160,29 @@ impl<M: Invertible> SubtractOnEvict<M> {
             monoid,
         }
     }
+
+    /// The number of values in the whole.
+    fn undone(&self) -> usize {
+        if M::EXACT {
+            self.values.len()
+        } else {
+            self.running.undone
+        }
+    }
+
+    #[inline(always)]
+    fn push<const PLAIN: bool>(&mut self, value: M::Partial) {
+        self.running.add(&self.monoid, &value);
+        self.values.push_as::<PLAIN>(value);
+    }
+
+    #[inline(always)]
+    fn pop<const PLAIN: bool>(&mut self) {
+        let rest = self.values.iter().skip(1);
+        let oldest = self.values.get(self.values.head());
+        self.running.take(&self.monoid, oldest, rest);
+        self.values.evict_as::<PLAIN>(|| self.monoid.identity());
+    }
 }
 
 impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
@@ -138,10 +195,13 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         self.values.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
-        self.running.add(&self.monoid, &value);
-        self.values.push(value);
+        if self.values.has_room() {
+            self.push::<true>(value);
+        } else {
+            self.aside(|me| me.push::<false>(value));
+        }
     }
 
     fn insert_many(&mut self, values: impl ExactSizeIterator<Item = M::Partial>) {
@@ -150,12 +210,13 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
             .extend(values.inspect(|value| running.add(monoid, value)));
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) {
-        let rest = self.values.iter().skip(1);
-        let oldest = self.values.get(self.values.head());
-        self.running.take(&self.monoid, oldest, rest);
-        self.values.evict(|| self.monoid.identity());
+        if self.values.is_calm() {
+            self.pop::<true>();
+        } else {
+            self.aside(Self::pop::<false>);
+        }
     }
 
     #[inline]
@@ -163,6 +224,7 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         self.running.answer(&self.monoid)
     }
 
+    #[inline(always)]
     fn fresh(&self) -> Self {
         Self::new(self.monoid.clone())
     }
@@ -173,44 +235,54 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
             .iter()
             .cloned()
             .partition(|value| self.monoid.undoes(value));
-        if undone.len() != self.running.undone {
+        if undone.len() != self.undone() {
             return Err(format!(
                 "{} values in the whole, {} counted",
                 undone.len(),
-                self.running.undone
+                self.undone()
             ));
         }
         let whole = &self.running.whole;
         check_whole(&self.monoid, &undone, whole, format_args!("whole"))?;
-        self.running.stuck.check(&stuck)
+        match &*self.running.stuck {
+            Some(kept) => kept.check(&stuck),
+            None => none(&self.monoid).check(&stuck),
+        }
     }
 
     fn bytes(&self) -> usize {
-        self.values.bytes() + self.running.stuck.bytes()
+        let stuck = self.running.stuck.as_ref();
+        let stuck = stuck.map_or(0, |stuck| size_of_val(&**stuck) + stuck.bytes());
+        self.values.bytes() + stuck
     }
 
     fn write(&self, out: &mut Writer) {
-        (self.running.undone as u64).write(out);
+        (self.undone() as u64).write(out);
         self.running.whole.write(out);
         self.values.write(out);
-        self.running.stuck.write(out);
+        match &*self.running.stuck {
+            Some(stuck) => stuck.write(out),
+            None => none(&self.monoid).write(out),
+        }
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let undone = u64::read(input)?;
         self.running.whole = self.monoid.read_partial(input)?;
         self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
-        self.running.stuck.read(input)?;
+        let mut stuck = none(&self.monoid);
+        stuck.read(input)?;
         let undoes = |value: &&M::Partial| self.monoid.undoes(value);
         self.running.undone = self.values.iter().filter(undoes).count();
         if self.running.undone as u64 != undone
-            || self.running.undone + self.running.stuck.len() != self.values.len()
+            || self.running.undone + stuck.len() != self.values.len()
         {
             return damaged(format!(
                 "{undone} values of {} to subtract",
                 self.values.len()
             ));
         }
+        *self.running.stuck = (!stuck.is_empty()).then_some(stuck);
         Ok(())
     }
 }

@@ -84,6 +84,8 @@ impl<const SMALL: usize> Monoid for Affine<SMALL> {
 
 /// The maps with a ≠ 0 are a group, and not a commutative one.
 impl<const SMALL: usize> Invertible for Affine<SMALL> {
+    const EXACT: bool = true;
+
     fn inverse(&self, whole: &Map, oldest: &Map) -> Map {
         INVERSES.with(|count| count.set(count.get() + 1));
         let a = whole.a * power(oldest.a, PRIME - 2) % PRIME;
@@ -283,6 +285,8 @@ plain!(Total, 0, i64::wrapping_add);
 plain!(Largest, i64::MIN, i64::max);
 
 impl Invertible for Total {
+    const EXACT: bool = true;
+
     fn inverse(&self, whole: &i64, oldest: &i64) -> i64 {
         INVERSES.with(|count| count.set(count.get() + 1));
         whole - oldest

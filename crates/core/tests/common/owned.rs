@@ -113,6 +113,8 @@ impl<M: Monoid, K: Keeper<M::Partial>> Monoid for Owned<M, K> {
 }
 
 impl<M: Invertible, K: Keeper<M::Partial>> Invertible for Owned<M, K> {
+    const EXACT: bool = M::EXACT;
+
     fn inverse(&self, whole: &K, oldest: &K) -> K {
         K::keep(self.0.inverse(&whole.kept(), &oldest.kept()))
     }
