@@ -56,6 +56,7 @@ impl<M: Monoid> Aba<M> {
         let queue = &mut self.items.queue;
         queue.runs_back(|run| fold_suffixes(&monoid, run, &mut acc));
         self.b = queue.tail();
+        self.items.end_back();
     }
 
     #[inline(always)]
@@ -118,11 +119,7 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
 
     #[inline(always)]
     fn query(&mut self) -> M::Partial {
-        if self.items.queue.is_plain() {
-            self.items.query(self.b)
-        } else {
-            self.aside(|me| me.items.query(me.b))
-        }
+        self.items.query(self.b)
     }
 
     #[inline(always)]
@@ -136,6 +133,7 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
             return Err(format!("F {f}, B {b}, E {e}"));
         }
         self.items.check_values(values)?;
+        self.items.check_back(b)?;
         let (front, back) = values.split_at(b - f);
         let monoid = &self.items.monoid;
         check_suffixes(monoid, front, self.items.aggs(f, b), "front")?;

@@ -87,6 +87,7 @@ impl<M: Monoid> Daba<M> {
     fn flip(&mut self) {
         self.at
             .flip(self.items.queue.head(), self.items.queue.tail());
+        self.items.end_back();
         let (l, a) = self.at.shrink();
         let sum_r = self.items.agg(a).clone();
         let sum = self.items.monoid.combine(self.items.agg(l), &sum_r);
@@ -111,7 +112,10 @@ impl<M: Monoid> Daba<M> {
         match self.at.step(self.items.queue.head()) {
             Step::GoOn => self.go_on::<false>(),
             Step::Flip => self.flip(),
-            Step::Restart => self.at.restart(self.items.queue.tail()),
+            Step::Restart => {
+                self.at.restart(self.items.queue.tail());
+                self.items.end_back();
+            }
         }
     }
 }
@@ -177,6 +181,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         self.at.check(f, e)?;
         self.items.check_values(values)?;
         let (l, r, a, b) = (self.at.l, self.at.r, self.at.a(), self.at.b);
+        self.items.check_back(b)?;
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.items.aggs(from, to);
         let monoid = &self.items.monoid;

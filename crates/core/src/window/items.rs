@@ -4,6 +4,8 @@
 //! The papers draw two queues, *vals* and *aggs*, of the same length. An item of one queue
 //! holds both, so that one pair of ends serves them.
 
+use std::mem::needs_drop;
+
 use super::checks::check_values;
 use super::fifo::{QueryCache, join};
 use super::queue::Queue;
@@ -41,17 +43,20 @@ impl<P: Codec> Codec for Item<P> {
 }
 
 /// A queue of items in two parts, F..B and B..E: the aggregate of the first item is the fold
-/// of the front, that of the last item the fold of the back.
+/// of the front, that of the last item the fold of the back. `back` is a copy of the latter
+/// while there is a back, so that an insert and a query need not read the queue for it.
 #[derive(Clone, Debug)]
 pub struct Items<M: Monoid> {
     pub monoid: M,
     pub queue: Queue<Item<M::Partial>>,
+    back: M::Partial,
     cache: QueryCache<M::Partial>,
 }
 
 impl<M: Monoid> Items<M> {
     pub fn new(monoid: M, caching: bool) -> Self {
         Self {
+            back: monoid.identity(),
             monoid,
             queue: Queue::default(),
             cache: QueryCache::new(caching),
@@ -87,14 +92,22 @@ impl<M: Monoid> Items<M> {
     /// Σ of the back, if there is one.
     #[inline]
     pub fn sum_b(&self, b: usize) -> Option<&M::Partial> {
-        let e = self.queue.tail();
-        (b != e).then(|| self.agg(e - 1))
+        (b != self.queue.tail()).then_some(&self.back)
+    }
+
+    /// To be called when the back becomes the front: its fold may be the last owner of a value.
+    #[inline]
+    pub fn end_back(&mut self) {
+        if needs_drop::<M::Partial>() {
+            self.back = self.monoid.identity();
+        }
     }
 
     #[inline(always)]
     pub fn insert<const PLAIN: bool>(&mut self, val: M::Partial, b: usize) {
         self.cache.invalidate();
-        let agg = join(&self.monoid, self.sum_b(b), Some(&val));
+        self.back = join(&self.monoid, self.sum_b(b), Some(&val));
+        let agg = self.back.clone();
         self.queue.push_as::<PLAIN>(Item { val, agg });
     }
 
@@ -131,12 +144,24 @@ impl<M: Monoid> Items<M> {
         check_values(&self.monoid, values, kept)
     }
 
+    /// Checks the copy of the aggregate of the back.
+    pub fn check_back(&self, b: usize) -> std::result::Result<(), String> {
+        let e = self.queue.tail();
+        if b == e || self.monoid.same(self.agg(e - 1), &self.back) {
+            return Ok(());
+        }
+        Err(format!("{:?} instead of {:?}", self.back, self.agg(e - 1)))
+    }
+
     pub fn write(&self, out: &mut Writer) {
         self.queue.write(out);
     }
 
     pub fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         self.queue = Queue::read(input, |input| Item::read(&self.monoid, input))?;
+        if !self.queue.is_empty() {
+            self.back = self.agg(self.queue.tail() - 1).clone();
+        }
         Ok(())
     }
 }
