@@ -163,21 +163,24 @@ pub trait Invertible: Monoid {
 /// A monoid whose `combine` gives one of its operands, as max does; of a partial of several
 /// parts, such as the max and the min of a range, it gives one of the operands per part.
 pub trait Selective: Monoid {
+    /// One part of a partial: the partial itself, if it has no other.
+    type Part: Clone + Debug + Send + Sync;
+
     /// The number of parts that are selected independently.
     #[inline]
     fn parts(&self) -> usize {
         1
     }
 
+    /// This part of a partial.
+    fn part(&self, part: usize, partial: &Self::Partial) -> Self::Part;
+
     /// Whether this part of `combine(older, younger)` is that of `younger`: then that of
     /// `older` can show in no answer that `younger` takes part in.
-    fn outdoes(&self, part: usize, younger: &Self::Partial, older: &Self::Partial) -> bool;
+    fn outdoes(&self, part: usize, younger: &Self::Part, older: &Self::Part) -> bool;
 
-    /// Replaces one part of a partial by that of another.
-    #[inline]
-    fn replace(&self, _part: usize, partial: &mut Self::Partial, by: &Self::Partial) {
-        partial.clone_from(by);
-    }
+    /// Replaces this part of a partial.
+    fn replace(&self, part: usize, partial: &mut Self::Partial, by: &Self::Part);
 }
 
 /// The value an entry is inserted with.

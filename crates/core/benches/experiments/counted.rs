@@ -59,14 +59,19 @@ impl<M: Invertible> Invertible for Counted<M> {
 }
 
 impl<M: Selective> Selective for Counted<M> {
+    type Part = M::Part;
+
     fn parts(&self) -> usize {
         self.0.parts()
     }
-    fn outdoes(&self, part: usize, younger: &M::Partial, older: &M::Partial) -> bool {
+    fn part(&self, part: usize, partial: &M::Partial) -> M::Part {
+        self.0.part(part, partial)
+    }
+    fn outdoes(&self, part: usize, younger: &M::Part, older: &M::Part) -> bool {
         count();
         self.0.outdoes(part, younger, older)
     }
-    fn replace(&self, part: usize, partial: &mut M::Partial, by: &M::Partial) {
+    fn replace(&self, part: usize, partial: &mut M::Partial, by: &M::Part) {
         self.0.replace(part, partial, by);
     }
 }

@@ -78,6 +78,16 @@ impl Invertible for Sum {
 }
 
 impl Selective for Max {
+    type Part = i64;
+
+    #[inline]
+    fn part(&self, _part: usize, partial: &i64) -> i64 {
+        *partial
+    }
+    #[inline]
+    fn replace(&self, _part: usize, partial: &mut i64, by: &i64) {
+        *partial = *by;
+    }
     #[inline]
     fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         younger >= older

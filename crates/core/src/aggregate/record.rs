@@ -2,6 +2,8 @@
 //!
 //! `mean`, `sum`, `count` and `stddev` of one column keep one count and one sum.
 
+mod selective;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use super::widening::{self, Erased};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, NumberRun};
 use crate::batch::Batch;
 use crate::monoid::{
-    Entry, HandleSlot, Invertible, Law, Monoid, Selective, folds_back_one_by_one, folds_one_by_one,
+    Entry, HandleSlot, Invertible, Law, Monoid, folds_back_one_by_one, folds_one_by_one,
 };
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
@@ -486,23 +488,6 @@ impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
     fn undoes(&self, partial: &P) -> bool {
         let mut components = self.plan.components.iter();
         components.all(|component| component.undoes(partial.as_ref()))
-    }
-}
-
-/// For records of a [`RecordPlan::selective`] plan.
-impl<R: Words + HandleSlot, P: Words> Selective for Record<R, P> {
-    fn parts(&self) -> usize {
-        self.plan.components.len()
-    }
-    fn outdoes(&self, part: usize, younger: &P, older: &P) -> bool {
-        let component = &self.plan.components[part];
-        let mut both = P::zeroed(self.plan.words);
-        component.combine(older.as_ref(), younger.as_ref(), both.as_mut());
-        both.as_ref()[component.words()] == younger.as_ref()[component.words()]
-    }
-    fn replace(&self, part: usize, partial: &mut P, by: &P) {
-        let words = self.plan.components[part].words();
-        partial.as_mut()[words.clone()].copy_from_slice(&by.as_ref()[words]);
     }
 }
 

@@ -269,9 +269,19 @@ impl Monoid for Extreme {
 impl Commutative for Extreme {}
 
 impl Selective for Extreme {
+    type Part = Top;
+
+    #[inline]
+    fn part(&self, _part: usize, partial: &Top) -> Top {
+        *partial
+    }
     #[inline]
     fn outdoes(&self, _part: usize, younger: &Top, older: &Top) -> bool {
         younger.word >= older.word && younger.any >= older.any
+    }
+    #[inline]
+    fn replace(&self, _part: usize, partial: &mut Top, by: &Top) {
+        *partial = *by;
     }
 }
 

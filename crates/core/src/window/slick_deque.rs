@@ -9,14 +9,15 @@
 //! | costs    | Inv: 1 combine and 1 inverse per slide and range. Non-Inv: < 2         |
 //! |          | comparisons per slide and part amortised, worst n; all ranges in one   |
 //! |          | walk                                                                   |
-//! | space    | 32 to 64 bytes per entry of a sum of int64: Inv; Non-Inv one partial   |
-//! |          | per candidate of each part, for min and max up to 80                   |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: Inv; Non-Inv a position    |
+//! |          | and a part of a partial per candidate, for min and max up to 80        |
 //! | choose   | many ranges over one stream; min and max over random data              |
 //!
 //! Idea (Non-Inv): a value that a younger one outdoes can show in no answer again, so it
 //! is dropped. What remains is a deque of candidates, each outdone by none behind it; the
 //! answer for any range that ends at the youngest is the first candidate inside it. A
-//! partial of several parts (max and min of a range) has a deque per part.
+//! partial of several parts (max and min of a range) has a deque per part, which keeps that
+//! part of its candidates only.
 //!
 //! ```text
 //! values      6 5 0 1 3 4 2      candidates for max   6@0 5@1 4@5 2@6
@@ -58,20 +59,23 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 #[derive(Clone, Debug)]
 pub struct SlickDeque<M: Selective> {
     monoid: M,
+    /// Where parts are put together. (An identity of many words takes time to make.)
+    blank: M::Partial,
     /// The candidates for the first part of a partial. Most partials have no other.
-    first: Candidates<M::Partial>,
-    others: Vec<Candidates<M::Partial>>,
+    first: Candidates<M::Part>,
+    others: Vec<Candidates<M::Part>>,
     head: usize,
     tail: usize,
 }
 
-/// Values of the deque of one part, with their positions.
+/// The candidates for one part, with their positions.
 type Candidates<P> = VecDeque<(usize, P)>;
 
 impl<M: Selective> SlickDeque<M> {
     pub fn new(monoid: M) -> Self {
         let others = vec![VecDeque::new(); monoid.parts() - 1];
         Self {
+            blank: monoid.identity(),
             monoid,
             first: VecDeque::new(),
             others,
@@ -80,7 +84,7 @@ impl<M: Selective> SlickDeque<M> {
         }
     }
 
-    fn deques(&self) -> impl Iterator<Item = &Candidates<M::Partial>> {
+    fn deques(&self) -> impl Iterator<Item = &Candidates<M::Part>> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
@@ -93,14 +97,45 @@ impl<M: Selective> SlickDeque<M> {
         }
     }
 
-    /// The partial of a candidate for the first part, and of those at these places for the
-    /// others.
+    /// The partial of one part and no other.
     #[inline]
-    fn assembled(&self, first: &M::Partial, place: impl Fn(usize) -> usize) -> M::Partial {
-        let mut partial = first.clone();
-        for (other, candidates) in self.others.iter().enumerate() {
-            let (_, by) = &candidates[place(other)];
-            self.monoid.replace(other + 1, &mut partial, by);
+    fn alone(&self, part: usize, candidate: &M::Part) -> M::Partial {
+        let mut partial = self.blank.clone();
+        self.monoid.replace(part, &mut partial, candidate);
+        partial
+    }
+
+    /// A walk through each deque. From range to range only those parts are replaced whose
+    /// candidate has left.
+    fn answers_of_parts(&self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
+        let mut answer = self.blank.clone();
+        let mut places = vec![0; self.others.len() + 1];
+        for (range, count) in counts.iter().enumerate() {
+            if *count == 0 {
+                each(range, self.blank.clone());
+                continue;
+            }
+            let start = self.tail - count;
+            for (part, (candidates, place)) in self.deques().zip(&mut places).enumerate() {
+                let before = *place;
+                while candidates[*place].0 < start {
+                    *place += 1;
+                }
+                if range == 0 || *place != before {
+                    self.monoid
+                        .replace(part, &mut answer, &candidates[*place].1);
+                }
+            }
+            each(range, answer.clone());
+        }
+    }
+
+    /// The partial of the candidates at the heads of the deques, which are not empty.
+    #[inline]
+    fn whole(&self) -> M::Partial {
+        let mut partial = self.blank.clone();
+        for (part, candidates) in self.deques().enumerate() {
+            self.monoid.replace(part, &mut partial, &candidates[0].1);
         }
         partial
     }
@@ -121,15 +156,17 @@ fn drop_before<P>(candidates: &mut Candidates<P>, head: usize) {
 fn add<M: Selective>(
     monoid: &M,
     part: usize,
-    candidates: &mut Candidates<M::Partial>,
-    (at, value): (usize, M::Partial),
+    candidates: &mut Candidates<M::Part>,
+    at: usize,
+    value: &M::Partial,
 ) {
+    let candidate = monoid.part(part, value);
     while let Some((_, youngest)) = candidates.back()
-        && monoid.outdoes(part, &value, youngest)
+        && monoid.outdoes(part, &candidate, youngest)
     {
         candidates.pop_back();
     }
-    candidates.push_back((at, value));
+    candidates.push_back((at, candidate));
 }
 
 impl<M: Selective> Fifo<M> for SlickDeque<M> {
@@ -144,11 +181,10 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
 
     #[inline]
     fn insert(&mut self, value: M::Partial) {
+        add(&self.monoid, 0, &mut self.first, self.tail, &value);
         for (other, candidates) in self.others.iter_mut().enumerate() {
-            let entry = (self.tail, value.clone());
-            add(&self.monoid, other + 1, candidates, entry);
+            add(&self.monoid, other + 1, candidates, self.tail, &value);
         }
-        add(&self.monoid, 0, &mut self.first, (self.tail, value));
         self.tail += 1;
     }
 
@@ -163,10 +199,10 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
 
     #[inline]
     fn query(&mut self) -> M::Partial {
-        match self.first.front() {
-            Some((_, value)) => self.assembled(value, |_| 0),
-            None => self.monoid.identity(),
+        if self.len() == 0 {
+            return self.blank.clone();
         }
+        self.whole()
     }
 
     fn fresh(&self) -> Self {
@@ -179,10 +215,11 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
         }
         let mut again = Self::new(self.monoid.clone());
         values.iter().for_each(|value| again.insert(value.clone()));
-        for (found, wanted) in self.deques().zip(again.deques()) {
+        for (part, (found, wanted)) in self.deques().zip(again.deques()).enumerate() {
             let mut pairs = found.iter().zip(wanted);
             let same = pairs.all(|((at, value), (place, again))| {
-                at - self.head == *place && self.monoid.same(value, again)
+                let [value, again] = [value, again].map(|one| self.alone(part, one));
+                at - self.head == *place && self.monoid.same(&value, &again)
             });
             if !same || found.len() != wanted.len() {
                 return Err(format!("candidates {found:?} instead of {wanted:?}"));
@@ -193,16 +230,16 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
 
     fn bytes(&self) -> usize {
         let nodes: usize = self.deques().map(VecDeque::capacity).sum();
-        nodes * size_of::<(usize, M::Partial)>()
+        nodes * size_of::<(usize, M::Part)>()
     }
 
     fn write(&self, out: &mut Writer) {
         write_place(self.len(), out);
-        for candidates in self.deques() {
+        for (part, candidates) in self.deques().enumerate() {
             (candidates.len() as u64).write(out);
             for (at, value) in candidates {
                 write_place(at - self.head, out);
-                value.write(out);
+                self.alone(part, value).write(out);
             }
         }
     }
@@ -210,13 +247,14 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let len = read_place(input, 0, usize::MAX)?;
         (self.head, self.tail) = (0, len);
-        for candidates in std::iter::once(&mut self.first).chain(&mut self.others) {
+        let deques = std::iter::once(&mut self.first).chain(&mut self.others);
+        for (part, candidates) in deques.enumerate() {
             let count = input.length::<M::Partial>()?;
             let mut least = 0;
             for _ in 0..count {
                 let at = read_place(input, least, len)?;
                 let value = self.monoid.read_partial(input)?;
-                candidates.push_back((at, value));
+                candidates.push_back((at, self.monoid.part(part, &value)));
                 least = at + 1;
             }
             if least != len {
@@ -232,19 +270,16 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
 impl<M: Selective> Shared<M> for SlickDeque<M> {
     /// One walk from the head: longer ranges begin nearer to it.
     fn answers(&mut self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
-        let mut first = self.first.iter().peekable();
-        let mut places = vec![0; self.others.len()];
+        if !self.others.is_empty() {
+            return self.answers_of_parts(counts, each);
+        }
+        let mut candidates = self.first.iter().peekable();
         for (range, count) in counts.iter().enumerate() {
             let start = self.tail - count;
-            while first.next_if(|(at, _)| *at < start).is_some() {}
-            for (candidates, place) in self.others.iter().zip(&mut places) {
-                while candidates.get(*place).is_some_and(|(at, _)| *at < start) {
-                    *place += 1;
-                }
-            }
-            let answer = match first.peek() {
-                Some((_, value)) => self.assembled(value, |other| places[other]),
-                None => self.monoid.identity(),
+            while candidates.next_if(|(at, _)| *at < start).is_some() {}
+            let answer = match candidates.peek() {
+                Some((_, value)) => self.alone(0, value),
+                None => self.blank.clone(),
             };
             each(range, answer);
         }

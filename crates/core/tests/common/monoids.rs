@@ -238,6 +238,14 @@ impl Monoid for FirstTop {
 }
 
 impl Selective for FirstTop {
+    type Part = Place;
+
+    fn part(&self, _part: usize, partial: &Place) -> Place {
+        *partial
+    }
+    fn replace(&self, _part: usize, partial: &mut Place, by: &Place) {
+        *partial = *by;
+    }
     fn outdoes(&self, _part: usize, younger: &Place, older: &Place) -> bool {
         self.combine(older, younger) == *younger
     }
@@ -294,6 +302,14 @@ impl Invertible for Total {
 }
 
 impl Selective for Largest {
+    type Part = i64;
+
+    fn part(&self, _part: usize, partial: &i64) -> i64 {
+        *partial
+    }
+    fn replace(&self, _part: usize, partial: &mut i64, by: &i64) {
+        *partial = *by;
+    }
     fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         self.combine(older, younger) == *younger
     }

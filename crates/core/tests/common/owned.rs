@@ -123,8 +123,20 @@ impl<M: Invertible, K: Keeper<M::Partial>> Invertible for Owned<M, K> {
     }
 }
 
-impl<M: Selective, K: Keeper<M::Partial>> Selective for Owned<M, K> {
+impl<M, K> Selective for Owned<M, K>
+where
+    M: Selective<Part = <M as Monoid>::Partial>,
+    K: Keeper<M::Partial>,
+{
+    type Part = K;
+
+    fn part(&self, _part: usize, partial: &K) -> K {
+        partial.clone()
+    }
     fn outdoes(&self, part: usize, younger: &K, older: &K) -> bool {
         self.0.outdoes(part, &younger.kept(), &older.kept())
+    }
+    fn replace(&self, _part: usize, partial: &mut K, by: &K) {
+        partial.clone_from(by);
     }
 }

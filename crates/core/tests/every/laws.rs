@@ -183,8 +183,9 @@ impl SelectiveVisitor<i64> for Laws<'_> {
             let whole = monoid.combine(&a, &b);
             let mut chosen = a.clone();
             for part in 0..monoid.parts() {
-                if monoid.outdoes(part, &b, &a) {
-                    monoid.replace(part, &mut chosen, &b);
+                let [older, younger] = [&a, &b].map(|partial| monoid.part(part, partial));
+                if monoid.outdoes(part, &younger, &older) {
+                    monoid.replace(part, &mut chosen, &younger);
                 }
             }
             self.equal(&monoid, "selection", &whole, &chosen);

@@ -157,6 +157,14 @@ impl Monoid for Choosing {
 }
 
 impl Selective for Choosing {
+    type Part = Seq<Tracked>;
+
+    fn part(&self, _part: usize, partial: &Seq<Tracked>) -> Seq<Tracked> {
+        partial.clone()
+    }
+    fn replace(&self, _part: usize, partial: &mut Seq<Tracked>, by: &Seq<Tracked>) {
+        partial.clone_from(by);
+    }
     fn outdoes(&self, _part: usize, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
         let place = |seq: &Seq<Tracked>| seq.to_vec().first().map(Numbered::number);
         place(younger) >= place(older)

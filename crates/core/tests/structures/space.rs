@@ -3,6 +3,9 @@
 //! table counts FlatFIT's pointers and SlickDeque's positions, too, one for each partial.
 //! Rings are as large as the next power of two, so sizes are powers of two.
 
+use slidewise_core::aggregate::record::{RecordPlan, Words};
+use slidewise_core::aggregate::short_words::{ShortRecord, ShortRow};
+use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::monoid::{Invertible, Monoid, Selective};
 use slidewise_core::window::aba::Aba;
 use slidewise_core::window::b_int::BInt;
@@ -59,6 +62,14 @@ impl Invertible for WideWord {
 }
 
 impl Selective for WideWord {
+    type Part = Wide;
+
+    fn part(&self, _part: usize, partial: &Wide) -> Wide {
+        *partial
+    }
+    fn replace(&self, _part: usize, partial: &mut Wide, by: &Wide) {
+        *partial = *by;
+    }
     fn outdoes(&self, _part: usize, younger: &Wide, older: &Wide) -> bool {
         younger[0] >= older[0]
     }
@@ -151,4 +162,31 @@ fn ranges_take_a_partial_each() {
     }
     let found = fifo.bytes() as f64 / (n * size_of::<Wide>()) as f64;
     assert!((found - 2.0).abs() < 0.2, "{found}");
+}
+
+/// A candidate is a position and one part, up to three words, however many parts there are.
+#[test]
+fn candidates_keep_one_part_each() {
+    let n = 256;
+    for columns in [1, 2, 24] {
+        let max = |of| AggSpec {
+            kind: Kind::Max,
+            of: Some(of),
+            by: None,
+            ddof: 0,
+        };
+        let aggs: Vec<AggSpec> = (0..columns).map(max).collect();
+        let plan = RecordPlan::selective(&aggs, &vec![DType::I64; columns]);
+        let record = ShortRecord::new(plan.expect("maxima select"));
+        let mut fifo = SlickDeque::new(record.clone());
+        // Falling values are all candidates for the maxima.
+        for value in (0..n as u64).rev() {
+            let mut row = ShortRow::zeroed(columns);
+            row.as_mut()[..columns].fill(value);
+            fifo.insert(record.lift(&row));
+        }
+        let deques = columns * (n + 8);
+        let most = deques * 4 * size_of::<u64>();
+        assert!(fifo.bytes() <= most, "{} of {columns}", fifo.bytes());
+    }
 }
