@@ -79,6 +79,38 @@ def test_polars_keeps_decimals():
     assert out["s_2"].to_list() == [Decimal("0.10"), Decimal("0.30")]
 
 
+@pytest.mark.parametrize("kind", [pa.decimal32(9, 2), pa.decimal64(18, 2)], ids=str)
+def test_narrow_decimals_are_compared_and_are_keys(kind):
+    """pyarrow neither hashes nor sorts them."""
+    values = [Decimal(text) for text in ("1.50", "-2.25", "1.50")]
+    table = pa.table({"t": [1, 2, 3], "x": pa.array(values, kind)})
+    aggs = {
+        "top": sw.max("x"),
+        "mode": sw.mode("x"),
+        "most": sw.top_k("x", k=2),
+        "distinct": sw.count_distinct("x"),
+        "when": sw.arg_min(by="x"),
+    }
+    last = sw.rolling(table, on="t", windows=3, aggs=aggs).slice(2)
+    assert last["top_3"].type == last["mode_3"].type == kind
+    assert last["most_3"].type == pa.list_(kind)
+    assert last.drop_columns(["t", "x"]).to_pylist() == [
+        {
+            "top_3": values[0],
+            "mode_3": values[0],
+            "most_3": [values[0], values[0]],
+            "distinct_3": 2,
+            "when_3": 2,
+        }
+    ]
+    count = {"n": sw.count()}
+    by_key = sw.rolling(table, on="t", by="x", windows=3, aggs=count)
+    assert by_key["n_3"].to_pylist() == [1, 1, 2]
+    keyed = sw.KeyedWindows(on="t", by="x", windows=3, aggs=count)
+    keyed.ingest(table)
+    assert keyed.query(values[0]) == {"n_3": 2}
+
+
 def test_wider_decimals_are_refused():
     table = pa.table({"t": [1], "x": pa.array([Decimal(1)], pa.decimal256(50, 0))})
     for agg, way in (

@@ -369,9 +369,15 @@ def _apply_nan_policy(column: pa.Array, nan: str, name: str) -> pa.Array:
 
 
 def storage_of(column: pa.Array) -> pa.Array:
-    """The storage of an extension type; string views as large strings."""
+    """The storage of an extension type, or a type of these values with more kernels.
+
+    Arrow hashes and sorts large strings and decimal128, but neither string views nor
+    decimals of 32 and 64 bits.
+    """
     if isinstance(column, pa.ExtensionArray):
         return storage_of(column.storage)
+    if pa.types.is_decimal32(column.type) or pa.types.is_decimal64(column.type):
+        return column.cast(pa.decimal128(column.type.precision, column.type.scale))
     return without_views(column)
 
 
