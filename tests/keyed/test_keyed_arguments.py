@@ -153,7 +153,7 @@ def test_a_number_for_a_window_over_timestamps():
 
 
 def test_arguments_that_name_no_column():
-    for wrong in (3, [3]):
+    for wrong in (3, [3], {"x": 1}, b"x"):
         with pytest.raises(sw.SpecError, match="then_by="):
             sw.KeyedWindows(**SUMS, then_by=wrong)
     assert sw.KeyedWindows(**SUMS, then_by=None) is not None

@@ -131,6 +131,8 @@ def test_bytes_of_other_objects_name_their_reader():
         sw.KeyedWindows.from_bytes("abc", **SUMS)
     with pytest.raises(sw.SnapshotError, match=r"^changes\[0\] takes bytes, got int"):
         sw.KeyedWindows.from_bytes(blob, changes=[3], **SUMS)
+    with pytest.raises(sw.SnapshotError, match=r"^changes= takes a list .*; got 3$"):
+        sw.KeyedWindows.from_bytes(blob, changes=3, **SUMS)
     with pytest.raises(sw.SnapshotError, match=r"^changes takes bytes, got int"):
         keyed.apply(3)
 

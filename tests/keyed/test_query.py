@@ -330,6 +330,8 @@ def test_times_beyond_those_of_python_are_refused_by_their_column() -> None:
         ({"plus": {"t": 1}}, "plus= names 't', which is given already"),
         ({"plus": {"x": "1"}}, r"plus\['x'\] is '1', which does not fit int64"),
         ({"plus": ["x"]}, "is not a row: give a mapping"),
+        ({"valid_until": "9"}, "valid_until= takes True or False, got '9'"),
+        ({"valid_until": 0}, "valid_until= takes True or False, got 0"),
     ],
 )
 def test_wrong_queries_are_refused(call: dict[str, object], message: str) -> None:
@@ -345,6 +347,12 @@ def test_wrong_queries_are_refused(call: dict[str, object], message: str) -> Non
         ({"cards": ["a"]}, {}, "keys= has no column 'card'.* Did you mean 'cards'"),
         ({"card": [1]}, {}, "'card' is string in the stream, and int64 in keys="),
         ({"card": ["a"]}, {"at": "when"}, "keys= has no column 'when'"),
+        ({"card": ["a"]}, {"plus": 5}, "plus= takes a column or a list .*, got 5"),
+        (
+            {"card": ["a"]},
+            {"valid_until": 1},
+            "valid_until= takes True or False, got 1",
+        ),
         ({"card": ["a"], "w": [1.5]}, {"at": "w"}, "'w' of keys= is double, which"),
         (
             {"card": ["a"], "w": [None]},

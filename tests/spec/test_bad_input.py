@@ -42,7 +42,9 @@ def roll(table: Any = TABLE, **options: Any) -> Any:
         ({"aggs": {"s": sw.arg_max("x", by="y")}}, "no column 'y'"),
         ({"on": 3}, "on= takes the name of a column, got 3"),
         ({"by": 3}, "by= takes a column or a list of columns, got 3"),
+        ({"by": b"x"}, "by= takes a column or a list of columns, got b'x'"),
         ({"arrival": 3}, "arrival= takes a column, or a list of columns in order, got"),
+        ({"arrival": b"x"}, "arrival= takes a column, or a list .*, got b'x'"),
     ],
 )
 def test_unknown_columns(options: dict[str, Any], message: str) -> None:

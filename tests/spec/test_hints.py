@@ -1,6 +1,7 @@
 """Names of pandas, polars and SQL give a hint with the name in slidewise."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -127,6 +128,21 @@ def test_a_mapping_is_refused_where_its_values_would_be_ignored(
     given[argument] = {"1h": 3600}
     with pytest.raises(sw.SpecError, match=message):
         sw.rolling(ROWS, **given)
+
+
+@pytest.mark.parametrize(
+    ("windows", "message"),
+    [
+        ({"1h": "5m"}, r"not a mapping; got \{'1h': '5m'\}"),
+        (b"x", "not bytes; got b'x'"),
+    ],
+)
+@pytest.mark.parametrize("call", [sw.rolling, sw.hopping])
+def test_windows_are_not_taken_from_values_with_other_items(
+    call: Callable[..., object], windows: Any, message: str
+) -> None:
+    with pytest.raises(sw.SpecError, match=f"windows= takes one length .*{message}"):
+        call(ROWS, on="t", windows=windows, aggs=COUNT)
 
 
 def test_ranges_are_not_a_mapping() -> None:

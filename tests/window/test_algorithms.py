@@ -2,6 +2,7 @@
 
 import pickle
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -342,6 +343,15 @@ def test_a_latency_bound_is_explained():
     assert "entries 10m before the latest move from the tree" in text
     text = sw.Window(sw.sum(), algorithm="daba_late").explain()
     assert "without latency= all entries stay in the tree" in text
+
+
+@pytest.mark.parametrize("name", [["fiba"], {}, None, 3], ids=repr)
+def test_a_wrong_name_is_named(name):
+    message = rf"unknown algorithm {re.escape(repr(name))}; there are auto, "
+    with pytest.raises(sw.SpecError, match=message):
+        sw.Window(sw.sum(), algorithm=name)
+    with pytest.raises(sw.SpecError, match=message):
+        sw.SharedWindow(sw.sum(), ranges=[3], algorithm=name)
 
 
 def test_parameters_are_checked():

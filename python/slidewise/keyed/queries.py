@@ -23,6 +23,7 @@ from slidewise.keyed.questions import (
 from slidewise.keyed.reader import FoldReader, RowReader
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import tick_of
+from slidewise.spec.arguments import check_bool, check_columns
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
 from slidewise.table.asof import ticks_as
@@ -118,7 +119,9 @@ class Queries(Locked):
         shard = self._asked("query()")
         query, reader = shard.query, self._fold_reader(shard)
         tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
-        if reader is not None and windows is None and plus is None and not valid_until:
+        check_bool(valid_until, "valid_until")
+        is_declared = windows is None and plus is None and not valid_until
+        if reader is not None and is_declared:
             answer = reader.ask(key, tick)
             # Rows are evicted after the watermark has moved, so check the bound last.
             evicted = shard.evicted(self._watermark)
@@ -188,6 +191,7 @@ class Queries(Locked):
         """`query_many` of a table that is not lazy."""
         shard = self._asked("query_many()")
         query, reader = shard.query, self._fold_reader(shard)
+        check_bool(valid_until, "valid_until")
         is_declared = windows is None and plus is None and not valid_until
         each = isinstance(at, str) and at != LATEST
         tick = None
@@ -335,9 +339,11 @@ def _holds_lists(keys: Any) -> bool:
 
 def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:
     """The columns of `keys=` with values of extra rows."""
-    if plus is None or isinstance(plus, str):
-        return () if plus is None else (plus,)
-    return plus.values() if isinstance(plus, Mapping) else plus
+    if plus is None:
+        return ()
+    if isinstance(plus, Mapping):
+        return plus.values()
+    return check_columns(plus, "plus")
 
 
 def _as_table(keys: dict[Any, Any], read: Container[str]) -> pa.Table:

@@ -15,6 +15,7 @@ from slidewise.frames.base import Frame, require
 from slidewise.frames.column_types import is_number, is_text
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
+from slidewise.spec.arguments import check_columns
 from slidewise.table.asof import cast_key, same_kind
 from slidewise.table.encoding import (
     ValueColumn,
@@ -215,10 +216,8 @@ def plus_of(
         plus: Columns of the stream that have the same name in the table, or a mapping
             of columns of the stream to columns of the table.
     """
-    if isinstance(plus, str):
-        plus = [plus]
     if not isinstance(plus, Mapping):
-        plus = {name: name for name in plus}
+        plus = {name: name for name in check_columns(plus, "plus")}
     columns = {}
     for name, source in plus.items():
         kind = _plus_type(query, name)

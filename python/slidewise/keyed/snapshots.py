@@ -74,16 +74,18 @@ def pack(
     return _MAGIC + _LENGTH.pack(checksum) + body, checksum
 
 
-def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
+def read_all(blob: Any, changes: Any, spec_hash: str) -> Snapshot:
     """Reads a snapshot, and applies incremental ones.
 
     Raises:
         SnapshotError: If bytes are damaged or of a different spec, or the incremental
             ones are not in order and complete.
     """
-    if isinstance(changes, bytes | bytearray | memoryview):
+    single = isinstance(changes, bytes | bytearray | memoryview)
+    if single or not isinstance(changes, Iterable):
         raise SnapshotError(
-            "changes= takes a list of results of changes(), earliest first; got bytes"
+            "changes= takes a list of results of changes(), earliest first; got "
+            f"{'bytes' if single else repr(changes)}"
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):

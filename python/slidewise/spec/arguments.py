@@ -10,6 +10,7 @@ from slidewise.errors import Argument, SpecError, describe_value
 __all__ = [
     "check_aggs",
     "check_arrival",
+    "check_bool",
     "check_column_name",
     "check_columns",
     "check_min_rows",
@@ -26,6 +27,12 @@ def check_column_name(value: object, argument: str) -> str:
             Argument(argument), f" takes the name of a column, got {value!r}"
         )
     return value
+
+
+def check_bool(value: object, argument: str) -> None:
+    """Refuses a value that is neither true nor false."""
+    if not isinstance(value, bool):
+        raise SpecError(Argument(argument), f" takes True or False, got {value!r}")
 
 
 def one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
@@ -67,7 +74,8 @@ def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str
     if given is None:
         return ()
     names: object = (given,) if isinstance(given, str) else given
-    if not isinstance(names, Iterable) or isinstance(names, Mapping):
+    # Bytes iterate over numbers.
+    if not isinstance(names, Iterable) or isinstance(names, Mapping | bytes):
         raise SpecError(
             Argument(argument), f" takes a column or a list of columns, got {given!r}"
         )
@@ -87,7 +95,7 @@ def check_arrival(
         return None
     given: object = (arrival,) if isinstance(arrival, str) else arrival
     # A set has no order.
-    if not isinstance(given, Sequence):
+    if not isinstance(given, Sequence) or isinstance(given, bytes):
         raise SpecError(
             Argument("arrival"),
             f" takes a column, or a list of columns in order, got {arrival!r}",

@@ -22,6 +22,7 @@ from slidewise.spec import files
 from slidewise.spec.arguments import (
     check_aggs,
     check_arrival,
+    check_bool,
     check_column_name,
     check_columns,
     check_min_rows,
@@ -235,8 +236,7 @@ class Spec:
             >>> spec.results
             ('window_start', 'window_end', 'n')
         """
-        if not isinstance(empty, bool):
-            raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
+        check_bool(empty, "empty")
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),

@@ -126,15 +126,7 @@ def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
         >>> [length.label for length in parse_lengths(["1h", Rows(3)])]
         ['1h', '3rows']
     """
-    if isinstance(windows, Mapping):
-        raise SpecError(
-            Argument("windows"),
-            " takes one length or a list of them, such as ['1h', '7d'], not a mapping; "
-            f"got {windows!r}",
-        )
-    if isinstance(windows, str | Rows) or not isinstance(windows, Iterable):
-        windows = [windows]
-    lengths = [parse_length(window, "windows") for window in windows]
+    lengths = [parse_length(window, "windows") for window in _listed(windows)]
     if not lengths:
         raise SpecError(
             Argument("windows"),
@@ -142,6 +134,24 @@ def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
             Argument("windows", "1h"),
         )
     return lengths
+
+
+def _listed(windows: object) -> list[Any]:
+    """The value of `windows=` as a list.
+
+    Raises:
+        SpecError: If it is a mapping or bytes: these iterate over other values.
+    """
+    if isinstance(windows, Mapping | bytes | bytearray):
+        raise SpecError(
+            Argument("windows"),
+            " takes one length or a list of them, such as ['1h', '7d'], not "
+            f"{'a mapping' if isinstance(windows, Mapping) else 'bytes'}; "
+            f"got {windows!r}",
+        )
+    if isinstance(windows, str) or not isinstance(windows, Iterable):
+        return [windows]
+    return list(windows)
 
 
 def rolling_windows(
@@ -155,12 +165,9 @@ def rolling_windows(
         >>> [window.label for window in rolling_windows(["1h", Rows(3)], "right", None)]
         ['1h', '3rows']
     """
-    given: Any = windows
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        given = [given]
-    given = list(given)
-    if not given or isinstance(given[0], Mapping):
-        parse_lengths(given[0] if given else given)  # which refuses them
+    given = _listed(windows)
+    if not given:
+        parse_lengths(given)  # which refuses them
     return tuple(_rolling_window(one, closed, offset) for one in given)
 
 
@@ -262,7 +269,7 @@ def are_hopping(windows: object) -> bool:
         >>> are_hopping(["1h", Query("1h", every="5m")]), are_hopping(["1h", "1d"])
         (True, False)
     """
-    if isinstance(windows, str) or not isinstance(windows, Iterable):
+    if isinstance(windows, str | Mapping) or not isinstance(windows, Iterable):
         windows = [windows]
     return any(isinstance(one, Query | Session | Until) for one in windows)
 
@@ -302,11 +309,8 @@ def hopping_windows(
         )
     if window is not None:
         return (_hopping_window(window, every, offset, empty, closed),)
-    given: Any = windows
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        given = [given]
     found = []
-    for one in given:
+    for one in _listed(windows):
         length: Any = one
         slide: WindowLike | Length | None = every
         if isinstance(one, Query):

@@ -98,7 +98,7 @@ def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
     if name == "auto" or name in fits:
         return name
     there = ", ".join(["auto", *fits])
-    if name in ALGORITHMS:
+    if name in list(ALGORITHMS):  # a wrong value may not be hashable
         raise SpecError(
             f"algorithm {name!r} serves one range only: for several over one stream "
             f"there are {there}"
