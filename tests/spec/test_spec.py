@@ -3,8 +3,9 @@
 import dataclasses
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import slidewise as sw
@@ -49,6 +50,25 @@ def test_the_hash_is_that_of_every_release() -> None:
     assert make().hash == (
         "6385785d3e70cab15980c3faf35892c8950ce57b95b61588d30d059310ea1aaa"
     )
+
+
+@pytest.mark.parametrize(
+    ("agg", "same"),
+    [
+        (sw.quantile("x", 1), sw.quantile("x", 1.0)),
+        (sw.quantile("x", 0), sw.quantile("x", np.float64(0))),
+        (sw.approx_quantile("x", 1), sw.approx_quantile("x", 1.0)),
+        (sw.approx_quantile("x", [0, 0.5]), sw.approx_quantile("x", (0.0, 0.5))),
+        (sw.variance("x", 0), sw.variance("x", cast("int", np.int64(0)))),
+        (sw.top_k("x", 2), sw.top_k("x", cast("int", np.int64(2)))),
+    ],
+    ids=str,
+)
+def test_equal_aggregations_have_equal_hashes(agg: Any, same: Any) -> None:
+    spec, other = make(aggs={"q": agg}), make(aggs={"q": same})
+    assert spec == other
+    assert spec.hash == other.hash
+    assert spec.to_json() == other.to_json()
 
 
 @pytest.mark.parametrize(

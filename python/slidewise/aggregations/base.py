@@ -1,7 +1,9 @@
 """The aggregation: its kind and its columns."""
 
 import difflib
+import operator
 from dataclasses import dataclass, field
+from typing import SupportsIndex
 
 from slidewise.errors import SpecError
 
@@ -111,8 +113,10 @@ class Aggregation:
         self._check_names()
         if self.by is not None and self.kind not in COMPARED + PAIRS:
             raise SpecError(f"{self.kind}() takes no by=")
-        if isinstance(self.ddof, bool) or not isinstance(self.ddof, int):
+        given: object = self.ddof
+        if isinstance(given, bool) or not isinstance(given, SupportsIndex):
             raise SpecError(f"ddof must be an integer, got {self.ddof!r}")
+        object.__setattr__(self, "ddof", operator.index(given))
         if self.ddof < 0:
             raise SpecError(f"ddof must be 0 or more, got {self.ddof}")
         if self.kind in ("skewness", "kurtosis") and self.ddof > 1:
@@ -129,10 +133,11 @@ class Aggregation:
 
     def _check_k(self) -> None:
         given: object = self.k
-        whole = isinstance(given, int) and not isinstance(given, bool)
+        whole = isinstance(given, SupportsIndex) and not isinstance(given, bool)
         if self.kind in ("top_k", "bottom_k"):
             if not whole or not 1 <= self.k <= _MAX_K:
                 raise SpecError(f"k must be from 1 to {_MAX_K}, got {self.k!r}")
+            object.__setattr__(self, "k", operator.index(self.k))
         elif not whole or self.k != 0:
             raise SpecError(f"{self.kind}() takes no k=")
 
@@ -150,6 +155,8 @@ class Aggregation:
             raise SpecError(
                 f"interpolation= is one of {known}; got {self.interpolation!r}"
             )
+        # 1 equals 1.0 but is written otherwise, so that the Specs had two hashes.
+        object.__setattr__(self, "q", float(self.q))
 
     @property
     def core_kind(self) -> str:
@@ -157,7 +164,7 @@ class Aggregation:
         if self.kind == "median":
             return "quantile 0.5 linear"
         if self.kind == "quantile":
-            return f"quantile {float(self.q)!r} {self.interpolation}"
+            return f"quantile {self.q!r} {self.interpolation}"
         return self.kind
 
     @property

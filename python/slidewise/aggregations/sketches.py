@@ -195,8 +195,10 @@ def approx_quantile(
     if not isinstance(column, str | None):
         column, q = cast("str | None", q), column
     shares = 0.5 if q is None else q
-    if not isinstance(shares, int | float | str):
-        shares = tuple(shares)
+    if isinstance(shares, int | float | str):
+        shares = _as_float(shares)
+    else:
+        shares = tuple(_as_float(share) for share in shares)
     given = (shares, error)
     return Sketch("approx_quantile", column, where=where, parameters=given)
 
@@ -309,6 +311,11 @@ def _quantile(q: Any, error: Any) -> tuple[int, str]:
     text = "".join(f"{share}," for share in shares) if several else shares[0]
     k = (2.296 / _check_share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
     return max(math.ceil(k), 8), text
+
+
+def _as_float(share: Any) -> Any:
+    """0 and 1 as floats: equal Specs are written alike, and have one hash."""
+    return float(share) if type(share) is int and share in (0, 1) else share
 
 
 def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
