@@ -233,6 +233,16 @@ def test_a_null_of_min_rows_stays_as_rows_leave() -> None:
     assert windows.query(at=3, valid_until=True)["valid_until_9"] is None
 
 
+def test_a_row_may_leave_more_than_int64_after_its_time() -> None:
+    least, most = -(2**63), 2**63 - 1
+    windows = sw.KeyedWindows(on="t", windows=most, offset=most, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [least, least + 5]}))
+    results = [windows.query(at=at, valid_until=True) for at in (0, 4, most)]
+    assert [result[f"n_{most}"] for result in results] == [1, 2, 1]
+    until = [result[f"valid_until_{most}"] for result in results]
+    assert until == [most - 1, most - 1, None]  # the other row leaves at most + 4
+
+
 def test_an_overflow_changes_the_answer() -> None:
     """`rolling` would refuse it; with "null" it stays null."""
     rows = pa.table({"t": [1, 2, 3, 4], "x": [-(2**62), 2**62, 2**62, 0]})

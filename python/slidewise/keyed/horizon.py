@@ -222,6 +222,13 @@ class Horizon:
         is_date = pa.types.is_date32(self.query.times.original.type)
         latest = 2**31 - 1 if is_date else _LARGEST
         lag = self.leaving(window)
+        if lag > _LARGEST:  # Arrow cannot add it, though a sum may fit
+            firsts = earliest.to_pylist()
+            fits = (at is not None and at + lag <= latest for at in firsts)
+            sums = [
+                at + lag if fit else None for at, fit in zip(firsts, fits, strict=True)
+            ]
+            return pa.array(sums, pa.int64())
         stays = pc.greater(earliest, latest - lag)
         return pc.add(pc.if_else(stays, None, earliest), lag)
 
