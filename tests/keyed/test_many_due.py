@@ -28,3 +28,16 @@ def test_many_due_rows_come_in_order_of_time(step: int) -> None:
     for watermark in (-300 * step, 1000 * step):
         windows.advance(watermark)
     assert windows.collect().combine_chunks().equals(expected.combine_chunks())
+
+
+def test_windows_before_all_times_hold_no_row() -> None:
+    """The first window of the key ends before the least int64, the third at it."""
+    least = -(2**63)
+    spec = {"on": "t", "windows": 2, "closed": "both", "offset": 2**63 - 1}
+    rows = pa.table({"t": [least, least + 1, -1, 0]})
+    windows = sw.KeyedWindows(**spec, aggs={"n": sw.count()})
+    windows.ingest(rows)
+    windows.advance()
+    expected = sw.rolling(rows, **spec, aggs={"n": sw.count()})
+    assert expected["n_2"].to_pylist() == [0, 0, 1, 2]
+    assert windows.collect()["n_2"].to_pylist() == [0, 0, 1, 2]

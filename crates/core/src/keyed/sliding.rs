@@ -81,9 +81,13 @@ impl<P: Clone> Sliding<P> {
         windows.clear();
         windows.extend(times.iter().map(|time| bounds(span, time.time())));
         let mut rest = &windows[..];
-        while let Some((_, end)) = rest.first() {
-            // The windows that hold the end of the first one.
-            let count = rest.partition_point(|(lo, hi)| lo <= end && lo <= hi);
+        while let Some((from, end)) = rest.first() {
+            // The windows that hold the end of the first one: none if it is empty, as one
+            // that ends before all times, whose bounds are no times.
+            let count = match from <= end {
+                true => rest.partition_point(|(lo, hi)| lo <= end && lo <= hi),
+                false => 0,
+            };
             let (together, others) = rest.split_at(count.max(1));
             if together.len() < MIN_SHARED_TIMES
                 || !self.share(monoid, (shard, number), together, out)
