@@ -26,6 +26,8 @@ def test_filters_that_follow_do_not_change_answers() -> None:
     eager = sw.rolling(FRAME, windows=3, **ASKED).filter(late).select("x_3")
     lazy = FRAME.lazy().pipe(sw.rolling, windows=3, **ASKED).filter(late).select("x_3")
     assert lazy.collect().equals(eager)
+    first = FRAME.lazy().pipe(sw.rolling, windows=3, **ASKED).head(1)
+    assert first.collect().equals(sw.rolling(FRAME, windows=3, **ASKED).head(1))
 
 
 def test_hops_of_lazy_frames() -> None:

@@ -30,7 +30,14 @@ def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
     """
     empty = sys.modules["polars"].DataFrame(schema=lazy.collect_schema())
     schema = function(empty).schema
-    return lazy.map_batches(function, schema=schema)
+    # Each answer needs all rows and columns before it.
+    return lazy.map_batches(
+        function,
+        schema=schema,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
 
 
 class _PolarsFrame:
@@ -62,7 +69,7 @@ class _PolarsFrame:
                 f"{pa.__version__} has no type for ({error}): cast it first, integers "
                 "to Int64, UInt64 or Decimal(38, 0)"
             ) from error
-        if dtype == polars.Enum and not array.type.ordered:  # in polars 1.0
+        if dtype == polars.Enum and not array.type.ordered:  # before polars 1.42
             array = pa.DictionaryArray.from_arrays(
                 array.indices, array.dictionary, ordered=True
             )
@@ -84,7 +91,8 @@ class _PolarsFrame:
         polars = sys.modules["polars"]
         columns = []
         for name, result in results.items():
-            series = polars.from_arrow(result.array).alias(name)
+            # As a table, since polars < 1.44 misreads single arrays of lists of texts.
+            series = polars.from_arrow(pa.table({name: result.array}))[name]
             if result.same_type and isinstance(result.dtype, polars.DataType):
                 series = series.cast(result.dtype)
             columns.append(series)
