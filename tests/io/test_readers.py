@@ -251,6 +251,15 @@ def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
     assert readers.read_table(file)["x"].to_pylist() == [1e19, 3e18]
 
 
+def test_empty_batches_leave_no_trace_in_a_csv(tmp_path: Path) -> None:
+    one = pa.table({"k": ["a"], "t": [1]})
+    nothing = pa.Table.from_batches([one.to_batches()[0][:0]])
+    for parts, lines in (([nothing, one], 1), ([one, nothing, one], 2)):
+        write_table(pa.concat_tables(parts), tmp_path / "x.csv")
+        text = (tmp_path / "x.csv").read_text()
+        assert text.splitlines() == ['"k","t"'] + ['"a",1'] * lines
+
+
 @pytest.mark.parametrize("memory", ["unlimited", "1MB"])
 @pytest.mark.parametrize("window", ["3", "1h"])
 def test_a_csv_without_rows(tmp_path, memory, window):

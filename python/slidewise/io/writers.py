@@ -48,7 +48,7 @@ def writing(file: Path, kind: str, schema: pa.Schema) -> Iterator[Writer]:
             delimiter = "\t" if file.suffix == ".tsv" else ","
             options = pa_csv.WriteOptions(delimiter=delimiter)
             with pa_csv.CSVWriter(sink, schema, write_options=options) as writer:
-                yield writer
+                yield _NonEmptyBatches(writer)
         elif file.suffix == ".json":
             array = _JsonArray(sink)
             yield array
@@ -80,6 +80,21 @@ def _check_csv(schema: pa.Schema) -> None:
                 f"CSV cannot hold column {field.name!r} ({field.type}): "
                 "write .parquet, .arrow or .jsonl, or drop the column"
             )
+
+
+class _NonEmptyBatches:
+    """Writes tables without their empty batches.
+
+    At such a batch, pyarrow before 24 writes the previous lines again.
+    """
+
+    def __init__(self, writer: pa_csv.CSVWriter) -> None:
+        self._writer = writer
+
+    def write_table(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            if len(batch):
+                self._writer.write_batch(batch)
 
 
 class _JsonLines:
