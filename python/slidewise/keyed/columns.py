@@ -39,6 +39,14 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)
 
 
+def bytes_of(table: pa.Table) -> int:
+    """The bytes of a table; of list views before pyarrow 24, those of their buffers."""
+    try:
+        return int(table.nbytes)
+    except pa.ArrowTypeError:
+        return int(table.get_total_buffer_size())
+
+
 def joined(
     tables: Iterable[pa.Table], rows: int, size: int | None = None
 ) -> Iterator[pa.Table]:
@@ -48,7 +56,7 @@ def joined(
     for table in tables:
         parts.append(table)
         count += len(table)
-        held += 0 if size is None else table.nbytes
+        held += 0 if size is None else bytes_of(table)
         if count >= rows or (size is not None and held >= size):
             yield pa.concat_tables(parts).combine_chunks()
             parts, count, held = [], 0, 0

@@ -20,7 +20,7 @@ from typing import Any, Protocol, SupportsBytes
 import pyarrow as pa
 
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME, one_batch
+from slidewise.keyed.columns import NUMBER, TIME, bytes_of, one_batch
 
 __all__ = ["MemoryStore", "Page", "Pages", "Store", "buffers_of"]
 
@@ -232,12 +232,12 @@ class Pages:
 
     def trim(self, most: int) -> None:
         """Drops decoded pages, least recently read first, until `most` bytes remain."""
-        held = sum(table.nbytes for table in self._tables.values())
+        held = sum(bytes_of(table) for table in self._tables.values())
         for page in list(self._tables):
             if held <= most:
                 break
             if page not in self._written:
-                held -= self._tables.pop(page).nbytes
+                held -= bytes_of(self._tables.pop(page))
 
 
 def buffers_of(table: pa.Table) -> dict[int, int]:

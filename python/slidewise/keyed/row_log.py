@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME, Ends
+from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query, later_than
@@ -179,7 +179,7 @@ class RowLog:
         first = self.next_row
         self.next_row += len(rows)
         kept, stored = self._kept(rows, waits=waits), []
-        nbytes = self._fixed_size(kept, waits=waits) or kept.nbytes
+        nbytes = self._fixed_size(kept, waits=waits) or bytes_of(kept)
         most = max(1, len(kept) * SEGMENT // max(1, nbytes))
         for start in range(0, len(kept), most):
             part = kept.slice(start, most) if len(kept) > most else kept
