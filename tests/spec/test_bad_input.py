@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -242,6 +243,7 @@ def test_aggregations_made_wrongly() -> None:
         ({"nan": None}, "nan= is one of propagate, skip, raise; got None"),
         ({"min_rows": -1}, r"min_rows= takes an int from 0 to 2\*\*63 - 1; got -1"),
         ({"min_rows": 1.0}, "min_rows= takes an int from 0"),
+        ({"min_rows": np.bool_(True)}, "min_rows= takes an int from 0"),
         ({"by": "list"}, r"column 'list' \(list<.*>\) cannot be a key"),
     ],
 )

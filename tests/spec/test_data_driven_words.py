@@ -45,6 +45,7 @@ NO_WIDTHS: list[tuple[Any, str]] = [
     ("1mo", "width='1mo' has no fixed length"),
     (None, "width=None is not a width"),
     (True, "width=True is not a width"),
+    (np.bool_(True), "is not a width"),
 ]
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 from slidewise.aggregations import Aggregation
+from slidewise.aggregations.objects import is_numpy_bool
 from slidewise.errors import Argument, SpecError, describe_value
 
 __all__ = [
+    "as_int",
     "check_aggs",
     "check_arrival",
     "check_bool",
@@ -18,6 +20,22 @@ __all__ = [
     "one_of",
     "refuse_duplicates",
 ]
+
+
+def as_int(value: object) -> int | None:
+    """A value of any type of integers as an int; None for other values and for bools.
+
+    Before NumPy 2.3, its bools count as integers elsewhere.
+
+    Example:
+        >>> as_int(2), as_int(True), as_int(2.0)
+        (2, None, None)
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or is_numpy_bool(value):
+        return None
+    return operator.index(value) if isinstance(value, SupportsIndex) else None
 
 
 def check_column_name(value: object, argument: str) -> str:
@@ -153,9 +171,9 @@ def named_aggs(
 
 def check_min_rows(value: Any) -> int:
     """Checks `min_rows=`, and returns it."""
-    whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-    if not whole or not 0 <= operator.index(value) < 2**63:
+    number = as_int(value)
+    if number is None or not 0 <= number < 2**63:
         raise SpecError(
             Argument("min_rows"), f" takes an int from 0 to 2**63 - 1; got {value!r}"
         )
-    return operator.index(value)
+    return number

@@ -6,7 +6,6 @@ rows (`rows(100)`). Calendar months and years have no fixed length and are refus
 `"1d"` is 24 hours, always.
 """
 
-import operator
 import re
 import sys
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from slidewise.errors import Argument, SpecError
+from slidewise.spec.arguments import as_int
 
 if TYPE_CHECKING:
     from numpy import timedelta64
@@ -177,13 +177,12 @@ def rows(n: int) -> Rows:
         >>> sw.rows(100)
         rows(100)
     """
-    given: object = n
-    whole = isinstance(given, SupportsIndex) and not isinstance(given, bool)
-    if not whole or not 1 <= operator.index(n) < 2**63:
+    number = as_int(n)
+    if number is None or not 1 <= number < 2**63:
         raise SpecError(
             f"{n!r} is not a number of rows: give an int from 1 to 2**63 - 1"
         )
-    return Rows(operator.index(n))
+    return Rows(number)
 
 
 def read_rows(text: str) -> Rows | None:
@@ -336,14 +335,15 @@ def _no_fixed_length(given: Argument, hint: str = "") -> SpecError:
 
 
 def _integer(value: object, argument: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    number = as_int(value)
+    if number is None:
         raise SpecError(
             Argument(argument, value),
             " is not a length of time: give a duration such as '1h', a timedelta, or "
             "an int for integer times",
             " (or sw.rows(n))" if argument in _TAKE_ROWS else "",
         )
-    return operator.index(value)
+    return number
 
 
 def _nanoseconds(delta: timedelta) -> int:

@@ -1,12 +1,11 @@
 """Binds a table to a Spec and runs the native kernel."""
 
-import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +16,7 @@ from slidewise.aggregations.custom import CustomAggregation
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
+from slidewise.spec.arguments import as_int
 from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
@@ -520,10 +520,9 @@ def _cores() -> int:
 
 
 def _check_threads(threads: object) -> int:
-    if isinstance(threads, SupportsIndex) and not isinstance(threads, bool):
-        number = operator.index(threads)
-        if number >= 1:
-            return min(number, _MAX_THREADS)
+    number = as_int(threads)
+    if number is not None and number >= 1:
+        return min(number, _MAX_THREADS)
     raise SpecError(
         Argument("threads", threads),
         ": give 1 or more threads, or leave it out for all cores",

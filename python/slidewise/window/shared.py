@@ -1,8 +1,7 @@
 """`SharedWindow`: several ranges or queries over one stream, in one structure."""
 
-import operator
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -10,6 +9,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError, describe_value
 from slidewise.formatting import wrap_lines
+from slidewise.spec.arguments import as_int
 from slidewise.spec.durations import WindowLike
 from slidewise.window.due_answers import due_table
 from slidewise.window.explain import why_lines
@@ -468,7 +468,5 @@ def _query_number(index: Any) -> int | None:
         >>> _query_number(2), _query_number(-1), _query_number(True)
         (2, None, None)
     """
-    if isinstance(index, bool) or not isinstance(index, SupportsIndex):
-        return None
-    number = operator.index(index)
-    return number if 0 <= number < 2**63 else None
+    number = as_int(index)
+    return number if number is not None and 0 <= number < 2**63 else None

@@ -6,7 +6,6 @@ that kind. It accepts instants of another class or unit if they are exact in its
 unit. Ints, dates, times with a zone and times without one do not mix.
 """
 
-import operator
 import re
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from slidewise.errors import Argument, SpecError
+from slidewise.spec.arguments import as_int
 from slidewise.spec.durations import UNITS, Length
 from slidewise.window.scalar_codec import zone_record
 
@@ -224,11 +224,12 @@ def identify(time: object) -> tuple[str, str, tzinfo | None]:
 
 
 def _integer(time: object, clock: Clock | None) -> int:
-    if isinstance(time, bool) or not hasattr(time, "__index__"):
+    number = as_int(time)
+    if number is None:
         if clock is not None and _is_time(time):
             raise SpecError(_wrong_kind(time, clock))
         raise SpecError(_not_a_time(time))
-    return _in_int64(operator.index(time), time)
+    return _in_int64(number, time)
 
 
 def _day(time: object, clock: Clock) -> int:
