@@ -54,6 +54,8 @@ def of_ticks(ticks: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_date32(kind):
         return pa.array(ticks, pa.int32()).cast(kind)
     is_time = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    if pa.types.is_dictionary(kind):
+        return pa.array(ticks, kind.value_type).dictionary_encode().cast(kind)
     return pa.array(ticks, pa.int64()).cast(kind) if is_time else pa.array(ticks, kind)
 
 

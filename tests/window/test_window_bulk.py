@@ -158,7 +158,12 @@ def test_arrays_of_instants_with_a_zone():
         pa.array([MAX], pa.timestamp("us")),
         pa.array([0, MIN], pa.timestamp("s", tz="UTC")),
         pa.array([2**31 - 1], pa.date32()),
-        pd.Series(np.array([2**60], "M8[s]")),
+        pytest.param(
+            pd.Series(np.array([2**60], "M8[s]")),
+            marks=pytest.mark.skipif(
+                pd.__version__ < "3", reason="pandas 2 has a Timestamp of this time"
+            ),
+        ),
     ],
 )
 def test_times_that_could_not_be_given_back(times):

@@ -40,7 +40,9 @@ KINDS = {
     ),
     "numpy D": tuple(np.datetime64(f"2024-01-0{n}") for n in (1, 2, 3)),
     "numpy ns": tuple(np.datetime64(n, "ns") for n in (1, 2, 3)),
-    "pandas": tuple(pd.Timestamp(f"2024-01-01 00:00:0{n}") for n in (1, 2, 3)),
+    "pandas": tuple(
+        pd.Timestamp(f"2024-01-01 00:00:0{n}").as_unit("us") for n in (1, 2, 3)
+    ),
     "pandas ns": tuple(pd.Timestamp(n, unit="ns").as_unit("ns") for n in (1, 2, 3)),
     "pandas zone": tuple(
         pd.Timestamp(f"2024-01-0{n}", tz="Asia/Tokyo") for n in (1, 2, 3)
