@@ -21,6 +21,8 @@ __all__ = [
     "refuse_duplicates",
 ]
 
+_BYTES = bytes | bytearray | memoryview
+
 
 def as_int(value: object) -> int | None:
     """A value of any type of integers as an int; None for other values and for bools.
@@ -92,8 +94,7 @@ def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str
     if given is None:
         return ()
     names: object = (given,) if isinstance(given, str) else given
-    # Bytes iterate over numbers.
-    if not isinstance(names, Iterable) or isinstance(names, Mapping | bytes):
+    if not isinstance(names, Iterable) or isinstance(names, Mapping | _BYTES):
         raise SpecError(
             Argument(argument), f" takes a column or a list of columns, got {given!r}"
         )
@@ -113,7 +114,7 @@ def check_arrival(
         return None
     given: object = (arrival,) if isinstance(arrival, str) else arrival
     # A set has no order.
-    if not isinstance(given, Sequence) or isinstance(given, bytes):
+    if not isinstance(given, Sequence) or isinstance(given, _BYTES):
         raise SpecError(
             Argument("arrival"),
             f" takes a column, or a list of columns in order, got {arrival!r}",
