@@ -45,6 +45,15 @@ def test_columns_are_named_once() -> None:
     assert make(by="k").by == make(by=["k"]).by == ("k",)
 
 
+def test_columns_are_replaced_as_they_are_given() -> None:
+    spec = make().replace(by="k", arrival=["batch", "a"])
+    assert spec == make(by="k", arrival=["batch", "a"])
+    assert hash(spec) == hash(make(by="k", arrival=["batch", "a"]))
+    assert spec.replace(by=None, arrival=["a"]) == make(arrival="a")
+    with pytest.raises(sw.SpecError, match=r"arrival=.* names 'a' twice"):
+        spec.replace(arrival=["a", "a"])
+
+
 def test_the_hash_is_that_of_every_release() -> None:
     """Checkpoints store the hash: if this fails, they can no longer be read."""
     assert make().hash == (

@@ -152,13 +152,22 @@ class Spec:
     def replace(self, **changes: Any) -> "Spec":
         """The same with other values of some attributes, which must be valid.
 
+        Columns may be given as the constructor takes them.
+
+        Raises:
+            SpecError: If `by` or `arrival` does not name columns.
+
         Example:
             >>> import slidewise as sw
             >>> spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
-            >>> spec.replace(by=("k",)).columns
-            ('t', 'k')
+            >>> spec.replace(by="k", arrival=["batch", "a"]).columns
+            ('t', 'k', 'batch', 'a')
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if "by" in changes:
+            changes["by"] = check_columns(changes["by"], "by")
+        if "arrival" in changes:
+            changes["arrival"] = check_arrival(changes["arrival"])
         return self._of(**(values | changes))
 
     @classmethod
