@@ -395,6 +395,16 @@ def test_an_ambiguous_date_needs_a_format(tmp_path, capsys):
     assert "2018-07-03" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("more", [[], ["--memory", "1MB"]])
+def test_arrivals_are_numbers_beside_times_with_a_format(tmp_path, more):
+    path, target = tmp_path / "trips.csv", tmp_path / "out.csv"
+    path.write_text("t,a\n07/03/18,2\n07/03/18,1\n07/02/18,3\n")
+    arguments = ["--on", "t", "--arrival", "a", "--window", "2d", "--agg", "n=count"]
+    form = ["--time-format", "%m/%d/%y", "--quiet", "-o", target]
+    assert run("rolling", path, *arguments, *form, *more) == 0
+    assert csv.read_csv(target)["n_2d"].to_pylist() == [2, 1, 1]
+
+
 def test_no_command_and_missing_options(capsys):
     assert "COMMAND" in fails(capsys)
     assert "--on" in fails(

@@ -211,6 +211,22 @@ def test_several_columns_of_times(tmp_path: Path) -> None:
     assert table.schema.types == [pa.timestamp("us")] * 2
 
 
+@pytest.mark.parametrize("form", ["%m/%d/%y", "%m/%d/%y%z"])
+def test_arrivals_are_numbers_or_times_of_the_format(form: str) -> None:
+    def read(*texts: str) -> pa.Array:
+        return parse_times(pa.array([None, *texts]), "a", form, arrival=True)
+
+    assert read("2", " 10").to_pylist() == [None, 2, 10]
+    zone = "" if form.endswith("y") else "+0000"
+    assert pa.types.is_timestamp(read(f"07/03/18{zone}").type)
+    with pytest.raises(sw.SpecError, match=r"'07/03/18' in row 2 .*, which is not"):
+        read("2", "07/03/18")
+    digits = parse_times(pa.array(["20180703"]), "a", "%Y%m%d", arrival=True)
+    assert pa.types.is_timestamp(digits.type)
+    with pytest.raises(sw.SpecError, match=r"'2' in row 0 .*, which time_format="):
+        parse_times(pa.array(["2"]), "t", form)
+
+
 def test_times_in_parquet_stay_as_they_are(tmp_path: Path) -> None:
     times = pa.array([1, 2], pa.timestamp("ms", "Asia/Tokyo"))
     pa_parquet.write_table(pa.table({"at": times}), tmp_path / "a.parquet")

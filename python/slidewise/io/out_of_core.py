@@ -191,7 +191,13 @@ class _FileRolling:
             if name not in rows.column_names or not is_text(rows[name].type):
                 continue
             column = frame(rows).column(name)
-            times = parse_times(column, name, self._time_format, first_row=first)
+            times = parse_times(
+                column,
+                name,
+                self._time_format,
+                first_row=first,
+                arrival=name != self._spec.on,
+            )
             kind = self._time_types.setdefault(name, times.type)
             if times.type != kind:
                 raise SpecError(

@@ -32,6 +32,7 @@ def parse_times(
     time_format: str | None = None,
     *,
     first_row: int | None = 0,
+    arrival: bool = False,
 ) -> pa.Array:
     """Reads a column of text as timestamps or integers; other columns stay as they are.
 
@@ -40,6 +41,8 @@ def parse_times(
         name: For messages.
         time_format: As for `datetime.strptime`, such as "%m/%d/%y %H:%M:%S".
         first_row: The number of the first row, for messages; None where rows have none.
+        arrival: Whether the column may hold whole numbers, whatever the format: a
+            column of arrival order whose first value the format does not read.
 
     Returns:
         Timestamps in microseconds (nanoseconds if the text has that many digits), in
@@ -58,9 +61,11 @@ def parse_times(
         return column
     text = column.cast(pa.large_string())
     text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
-    if time_format is not None:
-        return _with_format(text, name, time_format, first_row)
     first = next((value.as_py() for value in text if value.is_valid), None)
+    if time_format is not None and not (
+        arrival and _is_number_beside(time_format, first)
+    ):
+        return _with_format(text, name, time_format, first_row)
     if first is None:
         return pa.nulls(len(text), pa.timestamp("us"))
     convert: Converter
@@ -77,6 +82,17 @@ def parse_times(
             "the like",
         )
     return _or_name_row(text, name, convert, first_row)
+
+
+def _is_number_beside(time_format: str, text: str | None) -> bool:
+    """Whether a text is a whole number that the format does not read."""
+    if text is None or not _matches(_INTEGER, text):
+        return False
+    try:
+        datetime.strptime(text, time_format)
+    except ValueError:
+        return True
+    return False
 
 
 def _matches(pattern: str, text: str) -> bool:

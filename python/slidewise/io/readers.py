@@ -89,9 +89,11 @@ def read_table(
 
     Args:
         path: The file; its name ends with its format.
-        on: The column of event times, or several: text in them is read as times.
+        on: The column of event times, or several, those of arrival after it: text in
+            them is read as times.
         time_format: How to read that text, as for `datetime.strptime`. Not needed for
-            ISO 8601 ("2018-07-03 17:48:39") and whole numbers.
+            ISO 8601 ("2018-07-03 17:48:39") and whole numbers. Columns of arrival may
+            hold whole numbers beside it.
         progress: Called now and then with the part read so far, from 0 to 1.
 
     Returns:
@@ -365,7 +367,7 @@ def _with_times(
 ) -> pa.Table:
     for name in times:
         column = frame(table).column(name)
-        parsed = parse_times(column, name, time_format)
+        parsed = parse_times(column, name, time_format, arrival=name != times[0])
         if parsed is not column:
             table = table.set_column(table.column_names.index(name), name, parsed)
     return table

@@ -1,6 +1,7 @@
 """Parses times that a DataFrame holds as text, by the rules for tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -26,14 +27,15 @@ _SAMPLE_ROWS = 1_000
 _TIMESTAMP = pa.timestamp("us", "UTC")
 
 
-def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> Any:
+def read_text_times(df: Any, names: Sequence[str], time_format: str | None) -> Any:
     """Replaces text by timestamps, or integers, in the time columns of a DataFrame.
 
     Runs one small job per text column, to infer its type from a sample.
 
     Args:
         df: A batch DataFrame.
-        names: The time columns; those that are missing or not text stay as they are.
+        names: The time columns, that of the events first; those that are missing or not
+            text stay as they are.
         time_format: A strptime format, as for `slidewise.io.readers.read_table`; None
             to infer it.
 
@@ -52,11 +54,12 @@ def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> A
     if not texts:
         return df
     kinds: dict[str, DataType] = {}
+    read = partial(parse_times, time_format=time_format, first_row=None)
     for name in texts:
         values = df.select(column(name)).where(column(name).isNotNull())
         rows = values.limit(_SAMPLE_ROWS).collect()
         sample = pa.array([row[0] for row in rows], pa.string())
-        parsed = parse_times(sample, name, time_format, first_row=None)
+        parsed = read(sample, name, arrival=name != names[0])
         is_integer = pa.types.is_integer(parsed.type)
         kinds[name] = LongType() if is_integer else TimestampType()
     zone = df.sparkSession.conf.get(_ZONE)
@@ -67,7 +70,7 @@ def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> A
             columns = list(batch.columns)
             for name, kind in kinds.items():
                 at = names_in.index(name)
-                times = parse_times(columns[at], name, time_format, first_row=None)
+                times = read(columns[at], name, arrival=name != names[0])
                 columns[at] = _cast_times(kind, times, name, zone)
             yield pa.RecordBatch.from_arrays(columns, names=names_in)
 
