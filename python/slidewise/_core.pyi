@@ -15,7 +15,7 @@ __all__ = [
     "Bloom",
     "CountMin",
     "KeyedStore",
-    "Question",
+    "PreparedQuery",
     "SortLayout",
     "Spec",
     "Window",
@@ -183,7 +183,7 @@ class SortLayout:
     def flagged(self, flags: object) -> ArrowArray: ...
 
 @final
-class Question:
+class PreparedQuery:
     def __new__(
         cls,
         spans: Sequence[tuple[str, int, str, int]],
@@ -248,21 +248,21 @@ class KeyedStore:
         tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]],
     ]: ...
     def ask(
-        self, question: Question, key: object, at: int
+        self, prepared: PreparedQuery, key: object, at: int
     ) -> dict[str, Any] | None: ...
     def ask_few(
         self,
-        question: Question,
+        prepared: PreparedQuery,
         columns: Sequence[object],
         places: Sequence[int],
         at: int,
         leads: bool,
     ) -> bytes | None: ...
     def ask_lists(
-        self, question: Question, columns: Sequence[list[Any]], at: int
+        self, prepared: PreparedQuery, columns: Sequence[list[Any]], at: int
     ) -> dict[str, list[Any]] | None: ...
     def ask_many(
-        self, question: Question, keys: Sequence[object], times: object
+        self, prepared: PreparedQuery, keys: Sequence[object], times: object
     ) -> ArrowArray | None: ...
     def last_times(self, keys: Sequence[object]) -> ArrowArray: ...
     def rows(

@@ -12,7 +12,7 @@ use crate::arrow::{ArrowArray, Numbers, import};
 use crate::key_bytes::{KeyBytes, decode};
 use crate::keyed_inputs::{Entries, EntryTuple, Incoming, QueryPoints, read_columns};
 use crate::native;
-use crate::questions::{Question, read_spans};
+use crate::prepared_query::{PreparedQuery, read_spans};
 use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 
 /// Entries by key, shared by all windows and aggregations of a request.
@@ -211,17 +211,17 @@ impl KeyedStore {
     fn ask<'py>(
         &self,
         py: Python<'py>,
-        question: &Question,
+        prepared: &PreparedQuery,
         key: &Bound<'py, PyAny>,
         at: i64,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(keys) = KeyBytes::of_values(&self.key_types, key)? else {
             return Ok(None);
         };
-        let answer = question.blank(py)?;
+        let answer = prepared.blank(py)?;
         let mut done = Ok(true);
         let put = |span: usize, answers: &[Answer<i64>]| -> PyResult<bool> {
-            for (value, name) in answers.iter().zip(&question.names[span]) {
+            for (value, name) in answers.iter().zip(&prepared.names[span]) {
                 let Some(name) = name else { continue };
                 let name = name.bind(py);
                 match value {
@@ -235,7 +235,7 @@ impl KeyedStore {
         };
         let key = keys.view();
         self.store
-            .ask(key.key(0), at, &question.sorted, &mut |span, answers| {
+            .ask(key.key(0), at, &prepared.sorted, &mut |span, answers| {
                 if matches!(done, Ok(true)) {
                     done = put(span, answers);
                 }
@@ -249,7 +249,7 @@ impl KeyedStore {
     fn ask_few<'py>(
         &self,
         py: Python<'py>,
-        question: &Question,
+        prepared: &PreparedQuery,
         columns: Vec<Bound<'_, PyAny>>,
         places: Vec<usize>,
         at: i64,
@@ -272,9 +272,9 @@ impl KeyedStore {
         let numbers = py.detach(|| {
             let (keys, times, plus) = (keys.view(), &times[..], None);
             let points = Points { keys, times, plus };
-            self.store.query_numbers(&points, &question.sorted)
+            self.store.query_numbers(&points, &prepared.sorted)
         });
-        let numbers = numbers.map(|numbers| question.message(py, &columns, &numbers));
+        let numbers = numbers.map(|numbers| prepared.message(py, &columns, &numbers));
         numbers.transpose()
     }
 
@@ -283,7 +283,7 @@ impl KeyedStore {
     fn ask_lists<'py>(
         &self,
         py: Python<'py>,
-        question: &Question,
+        prepared: &PreparedQuery,
         columns: Vec<Bound<'py, PyList>>,
         at: i64,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -294,9 +294,9 @@ impl KeyedStore {
         let numbers = py.detach(|| {
             let (keys, times, plus) = (keys.view(), &times[..], None);
             let points = Points { keys, times, plus };
-            self.store.query_numbers(&points, &question.sorted)
+            self.store.query_numbers(&points, &prepared.sorted)
         });
-        let numbers = numbers.map(|numbers| question.lists(py, &numbers));
+        let numbers = numbers.map(|numbers| prepared.lists(py, &numbers));
         numbers.transpose()
     }
 
@@ -305,7 +305,7 @@ impl KeyedStore {
     fn ask_many(
         &self,
         py: Python<'_>,
-        question: &Question,
+        prepared: &PreparedQuery,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
@@ -320,8 +320,8 @@ impl KeyedStore {
             }
             Err(_) => self.query_points(&keys, times, None)?,
         };
-        let outputs = py.detach(|| self.store.query(&questions.points(None), &question.spans));
-        question.named(py, outputs, questions.times.len())
+        let outputs = py.detach(|| self.store.query(&questions.points(None), &prepared.spans));
+        prepared.named(py, outputs, questions.times.len())
     }
 
     /// The time of the last entry of each key; null for a key without entries. Without key

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! window keyed
-//! inserting snapshot questions
+//! inserting snapshot prepared_query
 //! bulk objects queries
 //! answers pending_terms refusals widening columns udaf_tables
 //! locking masks rows udaf_slides
@@ -43,8 +43,8 @@ mod native;
 mod object_store;
 mod objects;
 mod pending_terms;
+mod prepared_query;
 mod queries;
-mod questions;
 mod refusals;
 mod row_numbers;
 mod rows;
@@ -74,7 +74,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<window::Window>()?;
     module.add_class::<keys::SortLayout>()?;
     module.add_class::<keyed::KeyedStore>()?;
-    module.add_class::<questions::Question>()?;
+    module.add_class::<prepared_query::PreparedQuery>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(waiting::copy_rows, module)?)?;

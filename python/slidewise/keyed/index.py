@@ -48,21 +48,21 @@ class Plain:
 
     Attributes:
         store: The native store.
-        question: The windows, and the names of the results, for the store.
+        prepared: The windows, and the names of the results, for the store.
         names: These names, in order.
         schema: The schema of a record batch of the results.
         alike: Per result, an empty column with its properties.
     """
 
     store: _core.KeyedStore
-    question: _core.Question
+    prepared: _core.PreparedQuery
     names: list[str]
     schema: pa.Schema
     alike: list[Result]
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
-        found = self.store.ask_many(self.question, keys, ticks)
+        found = self.store.ask_many(self.prepared, keys, ticks)
         return None if found is None else pa.record_batch(found)
 
 
@@ -221,10 +221,10 @@ class Index:
         """The `Plain` of some windows; None if their answers must be decoded."""
         known = self._plain
         if known is None or known[0] != windows:
-            known = self._plain = windows, self._plain_question(windows)
+            known = self._plain = windows, self._find_plain(windows)
         return known[1]
 
-    def _plain_question(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
+    def _find_plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
@@ -246,12 +246,12 @@ class Index:
             for window in windows
         ]
         floats = [pa.types.is_floating(kind) for kind in kinds]
-        question = _core.Question(call.spans, of_windows, floats)
+        prepared = _core.PreparedQuery(call.spans, of_windows, floats)
         alike = [results[name] for name, _ in spec.aggs] * len(windows)
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        return Plain(self.store, question, every, schema, alike)
+        return Plain(self.store, prepared, every, schema, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""

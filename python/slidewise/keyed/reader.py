@@ -116,7 +116,7 @@ class FoldReader:
         """
         if self._asks is None:
             return None
-        return self.index.store.ask(self._asks.question, key, tick)
+        return self.index.store.ask(self._asks.prepared, key, tick)
 
     def ask_many(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
         """As `ask`, for many keys."""
@@ -153,7 +153,7 @@ class FoldReader:
             return None
         batch = batches[0]
         found = asks.store.ask_few(
-            asks.question,
+            asks.prepared,
             [batch.column(at) for at in layout.read],
             layout.keys,
             tick,
@@ -185,7 +185,7 @@ class FoldReader:
             return None
         if len(keys) > 1 and len({len(column) for column in keys.values()}) > 1:
             return None
-        found = asks.store.ask_lists(asks.question, columns, tick) if columns else None
+        found = asks.store.ask_lists(asks.prepared, columns, tick) if columns else None
         return None if found is None else {**keys, **found}
 
     def _layout(self, schema: pa.Schema, asks: Plain) -> Layout | None:

@@ -1,4 +1,4 @@
-//! `_core.Question`: what is asked of a `KeyedStore` again and again.
+//! `_core.PreparedQuery`: what is asked of a `KeyedStore` again and again.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use crate::tables::{SpanTuple, export_batch, read_span};
 /// Windows and the names of their answers: what `KeyedStore.ask`, `ask_few` and `ask_many` need
 /// again and again.
 #[pyclass(frozen, module = "slidewise._core")]
-pub(crate) struct Question {
+pub(crate) struct PreparedQuery {
     pub(crate) spans: Vec<Span>,
     pub(crate) sorted: Spans,
     /// By window and aggregation; `None`: not in the answer.
@@ -31,7 +31,7 @@ pub(crate) struct Question {
 }
 
 #[pymethods]
-impl Question {
+impl PreparedQuery {
     #[new]
     fn new(
         py: Python<'_>,
@@ -55,7 +55,7 @@ impl Question {
     }
 }
 
-impl Question {
+impl PreparedQuery {
     /// All names in order, with nothing.
     pub(crate) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
