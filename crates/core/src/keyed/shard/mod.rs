@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 
 use super::keys::{KeyColumn, Keys, grow};
 use super::run::{Item, Run};
-use super::tree::{Forest, Root};
+use super::tree::{Forest, Root, Touch};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 pub use scan::{KeyList, MAX_WINDOWS};
@@ -230,7 +230,7 @@ impl<M: Monoid> Shard<M> {
             .iter()
             .filter_map(|row| self.heads.get(row.key() as usize));
         let mut seen = 0;
-        for step in 0..3 {
+        for step in Touch::STEPS {
             seen ^= heads.clone().fold(0, |seen, head| {
                 seen ^ self.forest.touch_step(head.root, step)
             });

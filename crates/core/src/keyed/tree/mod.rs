@@ -34,6 +34,18 @@ pub(super) enum Root {
     },
 }
 
+/// The steps of `Forest::touch_step`: the root, its children, and the ends of windows below.
+#[derive(Clone, Copy)]
+pub(super) enum Touch {
+    Root,
+    Children,
+    Ends,
+}
+
+impl Touch {
+    pub const STEPS: [Self; 3] = [Self::Root, Self::Children, Self::Ends];
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Leaf(Block),
@@ -154,18 +166,21 @@ impl<M: Monoid> Forest<M> {
     /// Reads what a query of a key reads first, a step at a time, each with the addresses that
     /// the one before has read: see [`super::shard::Shard::warm_for_query`].
     #[inline]
-    pub fn touch_step(&self, root: Root, step: usize) -> i64 {
+    pub fn touch_step(&self, root: Root, step: Touch) -> i64 {
         let Root::Tree { node, .. } = root else {
-            return if step == 0 { self.touch(root) } else { 0 };
+            return match step {
+                Touch::Root => self.touch(root),
+                _ => 0,
+            };
         };
         let children = &self.nodes[node as usize];
         match step {
-            0 => children.len() as i64,
-            1 => children.iter().fold(0, |seen, child| {
+            Touch::Root => children.len() as i64,
+            Touch::Children => children.iter().fold(0, |seen, child| {
                 seen ^ child.first ^ i64::from(child.count) ^ i64::from(child.agg.is_some())
             }),
             // The ends of short windows are in the last leaves.
-            _ => children.iter().rev().take(2).fold(0, |seen, child| {
+            Touch::Ends => children.iter().rev().take(2).fold(0, |seen, child| {
                 seen ^ match child.below {
                     Below::Leaf(block) => self.blocks.touch(block),
                     Below::Node(node) => self.nodes[node as usize].len() as i64,
