@@ -81,7 +81,7 @@ class Shard(ShardState):
             self.enter()
             answers = updates.answer(self, arranged, deleted, watermark)
             if before is not None:
-                again = updates.were_given(self, answers, before)
+                again = updates.are_updates(self, answers, before)
                 answers = query.marked(answers, again)
         else:
             if query.emit == "slide" and len(arranged):

@@ -18,7 +18,7 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import later_than
 from slidewise.keyed.shard_state import ShardState
 
-__all__ = ["answer", "answer_expired", "due", "last_results", "were_given"]
+__all__ = ["answer", "answer_expired", "are_updates", "due", "last_results"]
 
 
 def answer(
@@ -32,7 +32,7 @@ def answer(
     names = [*shard.query.spec.by, TIME]
     rows = pa.concat_tables([rows.select(names), deleted.select(names)])
     if shard.query.emit == "change":
-        changed = _no_earlier(_latest(shard, rows, held=False), watermark)
+        changed = _with_least_time(_latest(shard, rows, held=False), watermark)
         if shard.query.corrects and not shard.query.rows:
             newest = shard.query.latest(rows).column(TIME)
             lag = pc.subtract(changed.column(TIME), newest)
@@ -57,7 +57,7 @@ def _answered(shard: ShardState, keys: pa.Table) -> pa.Table:
     return query.answered(points, answers)
 
 
-def _no_earlier(keys: pa.Table, time: int | None) -> pa.Table:
+def _with_least_time(keys: pa.Table, time: int | None) -> pa.Table:
     """Keys with their times, each raised to a least time."""
     if time is None:
         return keys
@@ -94,7 +94,7 @@ def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa
     if not shard.query.rows:
         near = later_than(keys[TIME], watermark - _reach(shard))
         keys = keys.filter(near).combine_chunks()
-    return _no_earlier(keys, watermark)
+    return _with_least_time(keys, watermark)
 
 
 def _reach(shard: ShardState) -> int:
@@ -104,8 +104,8 @@ def _reach(shard: ShardState) -> int:
     return max(map(horizon.leaving, windows), default=0)
 
 
-def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
-    """A mask of the results whose keys had one before, at this time or later."""
+def are_updates(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
+    """A mask of the results that update one of their key at this time or later."""
     by, ticks = list(shard.query.spec.by), shard.query.ticks(answers)
     codes = shard.query.codes([answers.select(by), before.select(by)])
     known = codes.slice(len(answers))
@@ -127,7 +127,7 @@ def answer_expired(shard: ShardState, watermark: int) -> pa.Table | None:
     changed = keys.filter(pc.less_equal(changes, watermark)).combine_chunks()
     if not len(changed):
         return None
-    return _answered(shard, _no_earlier(changed, watermark))
+    return _answered(shard, _with_least_time(changed, watermark))
 
 
 def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
@@ -141,7 +141,7 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
     if shard.flushed is not None:
         # Other keys have no row in a window.
         near = later_than(keys[TIME], shard.flushed - _reach(shard))
-        keys = _no_earlier(keys.filter(near).combine_chunks(), shard.flushed)
+        keys = _with_least_time(keys.filter(near).combine_chunks(), shard.flushed)
     ticks = keys.column(TIME).combine_chunks()
     first = pa.nulls(len(keys), pa.int64())
     if len(keys) and windows:

@@ -106,7 +106,7 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
 
     #[inline(always)]
     fn evict(&mut self) {
-        if self.items.queue.head() != self.b && self.items.queue.is_calm() {
+        if self.items.queue.head() != self.b && self.items.queue.stays_plain() {
             self.pop::<true>();
         } else {
             self.aside(Self::evict_aside);

@@ -150,7 +150,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
 
     #[inline(always)]
     fn evict(&mut self) {
-        if self.at.is_under_way() && self.items.queue.is_calm() {
+        if self.at.is_under_way() && self.items.queue.stays_plain() {
             self.items.evict::<true>();
             self.go_on::<true>();
         } else {
@@ -159,7 +159,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
     }
 
     fn evict_aside(&mut self) {
-        if self.at.is_under_way() && self.items.queue.is_calm() {
+        if self.at.is_under_way() && self.items.queue.stays_plain() {
             return self.evict();
         }
         self.items.evict::<false>();

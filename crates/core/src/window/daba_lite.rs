@@ -147,7 +147,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
 
     #[inline(always)]
     fn evict(&mut self) {
-        if self.at.is_under_way() && self.slots.is_calm() {
+        if self.at.is_under_way() && self.slots.stays_plain() {
             self.pop::<true>();
             self.go_on::<true>();
         } else {
@@ -156,7 +156,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
     }
 
     fn evict_aside(&mut self) {
-        if self.at.is_under_way() && self.slots.is_calm() {
+        if self.at.is_under_way() && self.slots.stays_plain() {
             return self.evict();
         }
         self.pop::<false>();

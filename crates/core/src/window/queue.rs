@@ -105,7 +105,7 @@ impl<P> Queue<P> {
 
     /// Whether the queue is plain and stays so if one more entry is evicted.
     #[inline]
-    pub fn is_calm(&self) -> bool {
+    pub fn stays_plain(&self) -> bool {
         self.is_plain() && !(self.head + 1).is_multiple_of(BLOCK)
     }
 

@@ -212,7 +212,7 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
 
     #[inline(always)]
     fn evict(&mut self) {
-        if self.values.is_calm() {
+        if self.values.stays_plain() {
             self.pop::<true>();
         } else {
             self.aside(Self::pop::<false>);

@@ -141,7 +141,7 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
 
     #[inline(always)]
     fn evict(&mut self) {
-        if self.split != self.aggs.head() && self.aggs.is_calm() {
+        if self.split != self.aggs.head() && self.aggs.stays_plain() {
             self.pop::<true>();
         } else {
             self.aside(Self::pop::<false>);

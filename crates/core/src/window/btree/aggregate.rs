@@ -120,28 +120,28 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
         return;
     }
     let (ids, edges) = (&spine.ids, &mut spine.edges);
-    let rungs = &mut spine.rungs[..height];
+    let levels = &mut spine.levels[..height];
     let mut level = stale.ilog2() as usize;
     loop {
         short_loop();
-        let (below, above) = rungs.split_at_mut(level + 1);
-        let rung = &mut below[level];
+        let (below, above) = levels.split_at_mut(level + 1);
+        let aggs = &mut below[level];
         if stale >> level & 1 != 0 {
             let id = ids[level % LEVELS];
             if is_leaf(id) {
-                rung.own = own_leaf(monoid, nodes.leaf(id));
+                aggs.own = own_leaf(monoid, nodes.leaf(id));
             } else {
                 let inner = nodes.inner(id);
                 edges[level % LEVELS] = edge(inner.node.times(), side);
-                rung.own = own_inner(monoid, inner, side);
+                aggs.own = own_inner(monoid, inner, side);
             }
             if needs_drop::<M::Partial>() {
                 nodes.drop_agg(id);
             }
         }
-        rung.agg = match above.first() {
-            Some(parent) => inherit(monoid, &rung.own, &parent.agg, side),
-            None => rung.own.clone(),
+        aggs.agg = match above.first() {
+            Some(parent) => inherit(monoid, &aggs.own, &parent.agg, side),
+            None => aggs.own.clone(),
         };
         if level == 0 {
             return;
@@ -154,7 +154,7 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
 #[inline(always)]
 fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: Kind) {
     let height = spine.height();
-    if let [finger, above @ ..] = &mut spine.rungs[..height] {
+    if let [finger, above @ ..] = &mut spine.levels[..height] {
         finger.agg = match above.first() {
             Some(parent) => inherit(monoid, &finger.own, &parent.agg, side),
             None => finger.own.clone(),
@@ -231,7 +231,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     #[inline]
     pub(in crate::window) fn refresh(&mut self, id: Id, grown: i32) {
         let mut level = self.nodes.level(id);
-        let until = self.trail.start.min(self.left.height());
+        let until = self.path.start.min(self.left.height());
         if level >= until {
             return self.reached(id, level);
         }
@@ -243,7 +243,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         loop {
             level += 1;
             let inner = self.nodes.inner_mut(id);
-            let child = &mut inner.children[self.trail.at(level)];
+            let child = &mut inner.children[self.path.at(level)];
             child.partial = partial;
             child.count = child.count.wrapping_add_signed(grown);
             if level >= until {
@@ -295,7 +295,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Repairs the aggregates after an append to the right finger that changed no other node.
     #[inline]
     pub(in crate::window) fn extend_right_finger(&mut self, value: &M::Partial) {
-        let own = &mut self.right.rungs[0].own;
+        let own = &mut self.right.levels[0].own;
         own.partial = self.monoid.combine(&own.partial, value);
         own.count += 1;
         hand_down(&self.monoid, &mut self.right, Kind::Right);
@@ -305,7 +305,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     #[inline]
     pub(in crate::window) fn repair_left_finger(&mut self) {
         let finger = self.nodes.leaf(self.left.finger());
-        self.left.rungs[0].own = own_leaf(&self.monoid, finger);
+        self.left.levels[0].own = own_leaf(&self.monoid, finger);
         hand_down(&self.monoid, &mut self.left, Kind::Left);
     }
 
@@ -314,8 +314,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let level = self.nodes.level(id);
         match self.kind(id) {
             _ if id == self.root => self.top.clone(),
-            Kind::Left => self.left.rungs[level].agg.clone(),
-            Kind::Right => self.right.rungs[level].agg.clone(),
+            Kind::Left => self.left.levels[level].agg.clone(),
+            Kind::Right => self.right.levels[level].agg.clone(),
             _ => {
                 let siblings = self.nodes.children(self.nodes.parent(id));
                 siblings[self.nodes.position(id)].agg()
@@ -330,8 +330,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let own = own(&self.monoid, &self.nodes, id, kind);
         match kind {
             _ if level + 1 >= self.left.height() => own,
-            Kind::Left => inherit(&self.monoid, &own, &self.left.rungs[level + 1].agg, kind),
-            Kind::Right => inherit(&self.monoid, &own, &self.right.rungs[level + 1].agg, kind),
+            Kind::Left => inherit(&self.monoid, &own, &self.left.levels[level + 1].agg, kind),
+            Kind::Right => inherit(&self.monoid, &own, &self.right.levels[level + 1].agg, kind),
             _ => own,
         }
     }
@@ -342,7 +342,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         if self.fingers.is_none() || self.left.height() == 0 {
             return top;
         }
-        let fingers = [&self.left, &self.right].map(|spine| spine.rungs[0].agg.count as usize);
+        let fingers = [&self.left, &self.right].map(|spine| spine.levels[0].agg.count as usize);
         top + fingers[0] + fingers[1]
     }
 

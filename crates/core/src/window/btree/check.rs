@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::aggregate::own;
-use super::spine::Rung;
+use super::spine::LevelAggs;
 use super::{Id, NONE, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
@@ -144,13 +144,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// Checks the spine's copy of a node below the root.
-    fn rung(&self, id: Id) -> Option<&Rung<M::Partial>> {
+    fn spine_aggs(&self, id: Id) -> Option<&LevelAggs<M::Partial>> {
         let level = self.nodes.level(id);
         let spines = [&self.left, &self.right].into_iter();
         let mut spines = spines.filter(|spine| spine.at(level) == id);
         let fingers = self.fingers.is_some() && id != self.root;
         let spine = spines.next().filter(|_| fingers)?;
-        Some(&spine.rungs[level])
+        Some(&spine.levels[level])
     }
 
     fn check_arity(&self, id: Id) -> Verdict {
@@ -179,9 +179,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// the stored aggregates around them, which are compared themselves.
     fn check_aggregate(&self, id: Id, (whole, count): &(M::Partial, u32)) -> Verdict {
         let kept = self.kept(id);
-        if let Some(rung) = self.rung(id) {
+        if let Some(aggs) = self.spine_aggs(id) {
             let own = own(&self.monoid, &self.nodes, id, self.kind(id));
-            let (partial, count) = (&rung.own.partial, rung.own.count);
+            let (partial, count) = (&aggs.own.partial, aggs.own.count);
             require(
                 count == own.count,
                 format_args!(

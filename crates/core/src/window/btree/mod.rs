@@ -72,7 +72,7 @@ pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     pub(in crate::window) left: Spine<M::Partial>,
     pub(in crate::window) right: Spine<M::Partial>,
     pub(in crate::window) len: usize,
-    trail: Trail,
+    path: SearchPath,
 }
 
 /// The most levels of a tree of fewer than 2³¹ leaves.
@@ -80,12 +80,12 @@ const LEVELS: usize = 32;
 
 /// By level, the child that the last search descended to, and the level where it began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trail {
+struct SearchPath {
     places: [u8; LEVELS],
     start: usize,
 }
 
-impl Trail {
+impl SearchPath {
     #[inline(always)]
     fn at(&self, level: usize) -> usize {
         usize::from(self.places[level % LEVELS])
@@ -131,7 +131,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             left,
             right,
             len: 0,
-            trail: Trail::default(),
+            path: SearchPath::default(),
         };
         let root = tree.nodes.allocate(0);
         tree.set_root(root);
@@ -159,7 +159,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             Some(_) => self.climb_for_insert(time),
             None => self.top_start(),
         };
-        self.trail.start = level;
+        self.path.start = level;
         self.descend_for_insert(start, level, time)
     }
 
@@ -175,7 +175,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 let (at, present) = (at - 1, true);
                 return Site { node, at, present };
             }
-            self.trail.set(level, at);
+            self.path.set(level, at);
             node = inner.children[at].id;
             level -= 1;
         }
@@ -202,7 +202,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             Some(_) => self.climb_to_find(time),
             None => (self.top_start(), None),
         };
-        self.trail.start = level;
+        self.path.start = level;
         loop {
             Step::Visit.note();
             let at = self.nodes.below(node, time);
@@ -219,7 +219,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             if is_leaf(node) {
                 return found;
             }
-            self.trail.set(level, at);
+            self.path.set(level, at);
             node = self.nodes.child(node, at);
             level -= 1;
         }
@@ -331,9 +331,9 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
     fn evict(&mut self) -> Option<i64> {
         let node = self.first_leaf();
         let time = *self.nodes.leaf(node).times().first()?;
-        self.trail = Trail::default();
+        self.path = SearchPath::default();
         if self.fingers.is_none() {
-            self.trail.start = self.left.height();
+            self.path.start = self.left.height();
         }
         let spare = node == self.root || self.nodes.leaf(node).len() >= self.min_arity;
         self.nodes.pop_front(node);
@@ -375,7 +375,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
         if self.fingers.is_none() || is_leaf(self.root) {
             return self.top.partial.clone();
         }
-        let [left, right] = [&self.left, &self.right].map(|spine| &spine.rungs[0].agg.partial);
+        let [left, right] = [&self.left, &self.right].map(|spine| &spine.levels[0].agg.partial);
         let older = self.monoid.combine(left, &self.top.partial);
         self.monoid.combine(&older, right)
     }

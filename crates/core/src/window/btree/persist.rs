@@ -4,7 +4,7 @@
 //! Preorder; the height is read first and bounds the depth of reading.
 
 use super::aggregate::own;
-use super::spine::{Rung, edge};
+use super::spine::{LevelAggs, edge};
 use super::{Agg, Child, Id, LEVELS, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -112,11 +112,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let own = own(&self.monoid, &self.nodes, id, side);
             let inherited = match level + 1 == height {
                 true => 0,
-                false => spine.rungs[level + 1].agg.count,
+                false => spine.levels[level + 1].agg.count,
             };
             let count = own.count + inherited;
             let agg = Agg { partial, count };
-            spine.rungs[level] = Rung { own, agg };
+            spine.levels[level] = LevelAggs { own, agg };
             spine.set(level, id);
         }
         for level in 0..=height {

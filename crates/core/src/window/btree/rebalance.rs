@@ -58,7 +58,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     #[inline(always)]
     fn place(&self, node: Id, level: usize) -> (Id, usize) {
         let parent = self.nodes.parent(node);
-        let at = self.trail.at(level + 1);
+        let at = self.path.at(level + 1);
         match self.nodes.children(parent).get(at) {
             Some(child) if child.id == node => (parent, at),
             _ => (parent, self.nodes.position(node)),

@@ -6,7 +6,7 @@ use crate::window::steps::Step;
 
 /// The aggregates of a node of a spine.
 #[derive(Clone, Debug)]
-pub(super) struct Rung<P> {
+pub(super) struct LevelAggs<P> {
     /// The aggregate without the part of the parent.
     pub own: Agg<P>,
     /// Π↙ or Π↘.
@@ -28,7 +28,7 @@ pub(super) fn edge(times: &[i64], side: Kind) -> i64 {
 /// on both spines, is stored in the tree.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Spine<P> {
-    pub(super) rungs: Vec<Rung<P>>,
+    pub(super) levels: Vec<LevelAggs<P>>,
     /// The nodes by level.
     pub(super) ids: [Id; LEVELS],
     /// By level, the separator of an inner node beside its child on the spine: a climb compares
@@ -42,7 +42,7 @@ pub(in crate::window) struct Spine<P> {
 impl<P: Clone> Spine<P> {
     pub fn new(blank: P) -> Self {
         Self {
-            rungs: Vec::new(),
+            levels: Vec::new(),
             ids: [NONE; LEVELS],
             edges: [0; LEVELS],
             stale: 0,
@@ -53,7 +53,7 @@ impl<P: Clone> Spine<P> {
     /// The level of the root.
     #[inline(always)]
     pub fn height(&self) -> usize {
-        self.rungs.len() - 1
+        self.levels.len() - 1
     }
 
     #[inline(always)]
@@ -72,7 +72,7 @@ impl<P: Clone> Spine<P> {
     pub fn climb(&self, holds: impl Fn(i64) -> bool) -> (Id, usize) {
         let mut level = 0;
         Step::Visit.note();
-        while level + 2 < self.rungs.len() && !holds(self.edge(level + 1)) {
+        while level + 2 < self.levels.len() && !holds(self.edge(level + 1)) {
             level += 1;
             Step::Visit.note();
         }
@@ -107,13 +107,13 @@ impl<P: Clone> Spine<P> {
             partial: self.blank.clone(),
             count: 0,
         };
-        let rung = Rung {
+        let aggs = LevelAggs {
             own: nothing.clone(),
             agg: nothing,
         };
         // Drops the aggregate that it kept while it was on the spine.
-        self.rungs.truncate(level);
-        self.rungs.resize(level + 1, rung);
+        self.levels.truncate(level);
+        self.levels.resize(level + 1, aggs);
         self.set(level, root);
         // The aggregate below depends on its parent, which is new.
         if level > 0 {
@@ -122,6 +122,6 @@ impl<P: Clone> Spine<P> {
     }
 
     pub fn bytes(&self) -> usize {
-        self.rungs.capacity() * size_of::<Rung<P>>()
+        self.levels.capacity() * size_of::<LevelAggs<P>>()
     }
 }

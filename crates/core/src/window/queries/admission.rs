@@ -34,7 +34,7 @@ impl Schedule {
         let (Some(first), Some(last)) = (times.iter().min(), times.iter().max()) else {
             return Ok(());
         };
-        if last.saturating_sub(*first) <= self.time.calm {
+        if last.saturating_sub(*first) <= self.time.unchecked_gap {
             return Ok(());
         }
         let mut sorted = times.to_vec();
@@ -47,7 +47,7 @@ impl Schedule {
     /// `latest`. There is an end per slide; with `empty` all are answered, otherwise those with
     /// entries in their windows.
     fn admits_gap(&self, (from, latest, to): (i64, i64, i64), time: i64) -> Result<(), Refused> {
-        if to.saturating_sub(from) <= self.time.calm {
+        if to.saturating_sub(from) <= self.time.unchecked_gap {
             return Ok(());
         }
         let (from, latest, to) = (i128::from(from), i128::from(latest), i128::from(to));

@@ -2,7 +2,7 @@
 //! windows from a flag on.
 //!
 //! Entries are numbered from 1 as they are passed on. A session is closed when no entry can
-//! arrive within its gap; none is closed before `calm_until`. Flags are announced before their
+//! arrive within its gap; none is closed before `open_until`. Flags are announced before their
 //! entries are inserted, and close windows with them.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub struct DataDriven {
     announced: VecDeque<(i64, u64)>,
     pub next_flagged: i64,
     /// No session begins or ends at or before this time.
-    pub calm_until: i64,
+    pub open_until: i64,
 }
 
 impl Default for DataDriven {
@@ -37,7 +37,7 @@ impl Default for DataDriven {
             flagged: Vec::new(),
             announced: VecDeque::new(),
             next_flagged: i64::MAX,
-            calm_until: i64::MAX,
+            open_until: i64::MAX,
         }
     }
 }
@@ -64,7 +64,7 @@ impl DataDriven {
             }
         }
         if self.sessions.is_empty() {
-            self.calm_until = i64::MAX;
+            self.open_until = i64::MAX;
         }
     }
 
@@ -80,16 +80,16 @@ impl DataDriven {
                 session.2 = first;
             }
         }
-        self.find_calm(time);
+        self.find_open_until(time);
     }
 
-    /// Computes `calm_until` from the time of the last entry.
-    pub fn find_calm(&mut self, last: i64) {
+    /// Computes `open_until` from the time of the last entry.
+    pub fn find_open_until(&mut self, last: i64) {
         let until = self.sessions.iter().map(|(_, gap, begin)| match begin {
             0 => last,
             _ => last.saturating_add(*gap),
         });
-        self.calm_until = until.min().unwrap_or(i64::MAX);
+        self.open_until = until.min().unwrap_or(i64::MAX);
     }
 
     /// The queries whose sessions are closed if no more entries arrive at or before a limit.
@@ -107,7 +107,7 @@ impl DataDriven {
                 session.2 = 0;
             }
         }
-        self.find_calm(last);
+        self.find_open_until(last);
     }
 
     /// Opens the session of a query; 0 leaves that to the next entry.
@@ -117,7 +117,7 @@ impl DataDriven {
                 session.2 = first;
             }
         }
-        self.find_calm(last);
+        self.find_open_until(last);
     }
 
     /// Announces the flags of the entries after the first `count`.
@@ -217,7 +217,7 @@ impl DataDriven {
             self.flagged.push(flagged);
         }
         if let Some(last) = last {
-            self.find_calm(last);
+            self.find_open_until(last);
         }
         Ok(())
     }
@@ -244,12 +244,12 @@ mod tests {
     fn a_session_is_over_when_no_entry_can_extend_it() {
         let mut sessions = planned(&[(Unit::Session, 3), (Unit::Session, 9)]);
         sessions.pass(10, 1);
-        assert_eq!(sessions.calm_until, 13);
+        assert_eq!(sessions.open_until, 13);
         assert_eq!(sessions.over(10, 12), []);
         assert_eq!(sessions.over(10, 13), [0]);
         sessions.end_sessions(&[0], 10);
         assert_eq!([sessions.held(0, 1), sessions.held(1, 1)], [0, 1]);
-        assert_eq!(sessions.calm_until, 10, "the next entry begins one");
+        assert_eq!(sessions.open_until, 10, "the next entry begins one");
         sessions.pass(14, 2);
         assert_eq!([sessions.held(0, 2), sessions.held(1, 2)], [1, 2]);
         assert_eq!(sessions.over(14, i64::MAX), [0, 1]);

@@ -115,12 +115,12 @@ impl<M: Monoid> QueryWindow<M> {
     /// Passes on an entry, which is not before the last one.
     #[inline]
     fn pass_on(&mut self, time: i64, entry: Entry<M>) {
-        if self.schedule.wakes(time) {
+        if self.schedule.closes_before(time) {
             self.close(time - 1);
         }
         self.window.insert(time, entry);
         self.schedule.pass_entries(time, 1);
-        if self.schedule.calm_entries() == 0 {
+        if self.schedule.open_entries() == 0 {
             self.close_entries(time);
         }
     }
@@ -132,16 +132,16 @@ impl<M: Monoid> QueryWindow<M> {
         let mut at = 0;
         while at < times.len() {
             let time = times[at];
-            if self.schedule.wakes(time) {
+            if self.schedule.closes_before(time) {
                 self.close(time - 1);
             }
             let run = match self.schedule.last {
                 // The positions of edges and ends are known with the first entry.
                 None => 1,
                 Some(_) => {
-                    let calm = usize::try_from(self.schedule.calm_entries());
-                    let most = calm.unwrap_or(usize::MAX).min(times.len() - at);
-                    let until = self.schedule.calm_until();
+                    let open = usize::try_from(self.schedule.open_entries());
+                    let most = open.unwrap_or(usize::MAX).min(times.len() - at);
+                    let until = self.schedule.open_until();
                     let run = times[at..at + most].partition_point(|time| *time <= until);
                     run.max(1) // the first of a session
                 }
@@ -154,7 +154,7 @@ impl<M: Monoid> QueryWindow<M> {
             let last = times[at - 1];
             self.window.insert_batch(together);
             self.schedule.pass_entries(last, run as i64);
-            if self.schedule.calm_entries() == 0 {
+            if self.schedule.open_entries() == 0 {
                 self.close_entries(last);
             }
         }
@@ -169,13 +169,13 @@ impl<M: Monoid> QueryWindow<M> {
         let behind = closed.saturating_add(1);
         let begins = self.schedule.begin(closed);
         if self.may_be_late()
-            && (all || begins || self.schedule.wakes(behind))
+            && (all || begins || self.schedule.closes_before(behind))
             && self.waiting.oldest().is_some_and(|oldest| oldest <= closed)
         {
             let batch = self.waiting.take_until(closed);
             self.pass_on_batch(batch);
         }
-        if all || self.schedule.wakes(behind) {
+        if all || self.schedule.closes_before(behind) {
             self.close(closed);
         }
     }
@@ -250,13 +250,13 @@ impl<M: Monoid> QueryWindow<M> {
             }
             return;
         }
-        let Some(bound) = self.schedule.outlived() else {
+        let Some(bound) = self.schedule.expired_until() else {
             return;
         };
         let times = self.window.times();
         if beyond > 0 && *times.get(times.head()) <= bound {
-            let outlived = len - self.count_behind(Some(bound));
-            self.evict_oldest(outlived.min(beyond));
+            let expired = len - self.count_behind(Some(bound));
+            self.evict_oldest(expired.min(beyond));
         }
         if self.may_be_late()
             && !has_sessions

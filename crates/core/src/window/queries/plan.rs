@@ -229,8 +229,8 @@ pub struct Axis {
     pub edges: Edges,
     /// The longest range; 0 without queries.
     pub longest: i64,
-    /// In a stretch of the axis of this length, few windows end.
-    pub calm: i64,
+    /// In a gap of up to this length few windows end, so that they are not counted.
+    pub unchecked_gap: i64,
 }
 
 /// The most answers that fall due with one entry.
@@ -259,7 +259,7 @@ impl Axis {
             counts,
             edges: all.into_iter().nth(at).expect("one of three"),
             longest: queries.iter().map(|query| query.range).max().unwrap_or(0),
-            calm: queries
+            unchecked_gap: queries
                 .iter()
                 .map(|query| query.slide)
                 .min()

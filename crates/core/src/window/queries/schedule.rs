@@ -214,7 +214,7 @@ impl Schedule {
     }
 
     /// Entries at or before this time are in no later window, nor in one that ends now.
-    pub fn outlived(&self) -> Option<i64> {
+    pub fn expired_until(&self) -> Option<i64> {
         let now = self.now()?;
         let open = self
             .closed()
@@ -241,7 +241,7 @@ impl Schedule {
         let first = self.first().filter(|first| *first <= closed);
         if let Some(first) = first {
             self.last = Some(first);
-            self.data_driven.find_calm(first);
+            self.data_driven.find_open_until(first);
             self.find_next();
         }
         first.is_some()
@@ -249,20 +249,20 @@ impl Schedule {
 
     // -- entries that were passed on -----------------------------------------------------
 
-    /// Whether an edge or an end lies before an entry of this time.
+    /// Whether a slice or window closes before an entry of this time.
     #[inline]
-    pub fn wakes(&self, time: i64) -> bool {
-        time > self.calm_until()
+    pub fn closes_before(&self, time: i64) -> bool {
+        time > self.open_until()
     }
 
     /// The last time up to which entries join the open slice and no answer falls due.
-    pub fn calm_until(&self) -> i64 {
+    pub fn open_until(&self) -> i64 {
         let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
-        self.edge.min(end).min(self.data_driven.calm_until)
+        self.edge.min(end).min(self.data_driven.open_until)
     }
 
     /// The number of entries up to the next one, included, that is an edge, an end or flagged.
-    pub fn calm_entries(&self) -> i64 {
+    pub fn open_entries(&self) -> i64 {
         let end = self.due_entries.peek();
         let end = end.map_or(i64::MAX, |Reverse((end, _))| *end);
         let flagged = self.data_driven.next_flagged;
