@@ -101,6 +101,36 @@ def test_sessions_begin_with_history_or_deletions_end_them() -> None:
     }
 
 
+def answers_by_day(kind: pa.DataType, late_rows: str, **window: object) -> list[object]:
+    """The watermarks and answers of a stream whose times are days."""
+    spec = {"on": "t", "by": "k", "aggs": {"n": sw.count()}, **window}
+    keyed = sw.KeyedWindows(**spec, late="1d", late_rows=late_rows)
+    found: list[object] = []
+    for day, key in zip((1, 2, 2, 5, 4, 9, 7), "abaabaa", strict=True):
+        days = pa.array([dt.date(2024, 1, day)]).cast(kind)
+        keyed.ingest(pa.table({"t": days, "k": [key]}))
+        keyed.advance()
+        found += [keyed.watermark, keyed.collect().to_pylist()]
+        if day == 5:
+            keyed = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **spec)
+    keyed.advance(dt.date(2024, 1, 12))
+    return [*found, keyed.watermark, keyed.collect().to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("empty", "late_rows"), [(False, "drop"), (True, "drop"), (False, "correct")]
+)
+@pytest.mark.parametrize("closed", ["left", "right"])
+@pytest.mark.parametrize("grid", [("2d", "2d"), ("4d", "2d"), ("1d", "3d")])
+def test_a_watermark_of_days_closes_the_same_windows_in_milliseconds(
+    grid: tuple[str, str], closed: str, empty: bool, late_rows: str
+) -> None:
+    """A date64 counts milliseconds, but has no time between two days."""
+    spec = {"window": grid[0], "every": grid[1], "closed": closed, "empty": empty}
+    found = answers_by_day(pa.date64(), late_rows, **spec)
+    assert found == answers_by_day(pa.date32(), late_rows, **spec)
+
+
 def test_idle_keys_forget_their_last_window() -> None:
     """No empty windows are emitted for the time before the new rows of the key."""
     spec = {"on": "t", "by": "key", "window": 2, "empty": True}

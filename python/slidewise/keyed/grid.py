@@ -19,22 +19,31 @@ class Grid:
         length: The length.
         every: The distance between starts.
         offset: A start.
-        step: The distance from the end of a window to its stop: 0, or 1 if the end
+        behind: The distance from the end of a window to its stop: 0, or 1 if the end
             belongs to the window and the start does not.
+        step: The least distance of two different times.
     """
 
     length: int
     every: int
     offset: int
-    step: int = 0
+    behind: int = 0
+    step: int = 1
 
     def ends(self, stops: pa.Array) -> pa.Array:
         """The ends of windows, as in results."""
-        return pc.subtract(stops, self.step) if self.step else stops
+        return pc.subtract(stops, self.behind) if self.behind else stops
 
     def closed(self, watermark: int) -> int:
+        """The latest stop of a window that a watermark closes.
+
+        Times that are no later than the watermark are none of a later step.
+        """
+        return watermark + self.step
+
+    def closed_end(self, watermark: int) -> int:
         """The latest end of a window that a watermark closes."""
-        return watermark + 1 - self.step
+        return self.closed(watermark) - self.behind
 
     def beyond(self, times: pa.ChunkedArray, bits: int = 64) -> int | None:
         """A time in a window whose start or stop is beyond int64, or None."""
@@ -43,7 +52,7 @@ class Grid:
         for time in (ends["min"].as_py(), ends["max"].as_py()):
             if time is None:
                 continue
-            first = self.stop_after(time) - self.length - self.step
+            first = self.stop_after(time) - self.length - self.behind
             last = (time - self.offset) // self.every * self.every + self.offset
             if first <= time and (first < -limit or last + self.length >= limit):
                 return int(time)

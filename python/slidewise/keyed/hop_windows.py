@@ -185,7 +185,7 @@ def _corrected(
     spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
-    closed = min(query.grid.closed(watermark), LATEST)
+    closed = min(query.grid.closed_end(watermark), LATEST)
     windows = windows.filter(pc.less_equal(windows.ends, closed))
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)

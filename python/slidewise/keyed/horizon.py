@@ -19,11 +19,10 @@ from slidewise.spec.durations import (
 )
 from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
 from slidewise.spec.windows import written
-from slidewise.table.time_columns import TimeColumn, window_ticks
+from slidewise.table.time_columns import window_ticks
 
 __all__ = ["Horizon", "has_no_length", "kept_ticks", "parse_keep", "refuse_sessions"]
 
-_DAY = 86_400_000
 _LARGEST = 2**63 - 1
 
 
@@ -81,11 +80,6 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     return length
 
 
-def _step(times: TimeColumn) -> int:
-    """The least distance of two different times, in ticks."""
-    return _DAY if pa.types.is_date64(times.original.type) else 1
-
-
 def _includes_start(window: WindowSpec) -> bool:
     return window.kind != "rows" and window.closed in ("left", "both")
 
@@ -100,7 +94,7 @@ def kept_ticks(query: Query, late: int, keep: Length | None) -> int:
         kept = max(kept, window_ticks(keep, query.times))
     rolling = [window for window in query.spec.windows if not window.every]
     starts = any(map(_includes_start, rolling))
-    kept += _step(query.times) if starts else 0
+    kept += query.step if starts else 0
     return min(kept, _LARGEST)
 
 
@@ -132,7 +126,7 @@ class Horizon:
         window = self._pattern
         if window is None:
             return self.kept
-        step = _step(self.query.times) if _includes_start(window) else 0
+        step = self.query.step if _includes_start(window) else 0
         return self.kept - step - self._shift(window)
 
     def _shift(self, window: WindowSpec) -> int:
@@ -208,11 +202,11 @@ class Horizon:
     def entering(self, window: WindowSpec) -> int:
         """The distance from a row's time to the first query whose window holds it."""
         ends_before = window.closed in ("left", "neither")
-        return self._shift(window) + (_step(self.query.times) if ends_before else 0)
+        return self._shift(window) + (self.query.step if ends_before else 0)
 
     def leaving(self, window: WindowSpec) -> int:
         """The distance from a row's time to the first query whose window lost it."""
-        step = _step(self.query.times) if _includes_start(window) else 0
+        step = self.query.step if _includes_start(window) else 0
         return self.lag(window)[1] + step
 
     def expiry(self, earliest: pa.Array, window: WindowSpec) -> pa.Array:

@@ -44,6 +44,8 @@ LATE = "_late"
 CORRECTION = "_correction"
 
 _INT64_MIN = -(2**63)
+# In the milliseconds of a date64.
+_DAY = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Query:
         """The column of times, without rows."""
         column = self.schema.empty_table().column(self.spec.on).combine_chunks()
         return read_times(column, self.spec.on)
+
+    @cached_property
+    def step(self) -> int:
+        """The least distance of two different times, in ticks."""
+        return _DAY if pa.types.is_date64(self.times.original.type) else 1
 
     @cached_property
     def _kept(self) -> tuple[str, ...]:
@@ -190,12 +197,13 @@ class Query:
         """The grid of the only hopping window."""
         (window,) = self.spec.windows
         every = window_ticks(window.as_every, self.times)
-        step = 1 if window.closed == "right" else 0
+        behind = 1 if window.closed == "right" else 0
         return Grid(
             length=window_ticks(window.as_length, self.times),
             every=every,
-            offset=window_ticks(window.as_offset, self.times) % every + step,
-            step=step,
+            offset=window_ticks(window.as_offset, self.times) % every + behind,
+            behind=behind,
+            step=self.step,
         )
 
     @property

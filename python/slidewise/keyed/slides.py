@@ -48,13 +48,14 @@ def due(shard: ShardState) -> int | None:
         return min(ends, default=None)
     grids = [part.grid for part in query.parts]
     stops = [store.next_window(g.length, g.every, g.offset, since) for g in grids]
-    return min((int(stop) - 1 for stop in stops if stop is not None), default=None)
+    found = (int(stop) for stop in stops if stop is not None)
+    return min((stop - query.step for stop in found), default=None)
 
 
 def _since(shard: ShardState) -> int | None:
     """The time up to which windows are closed; None before the first row."""
     known = [time for time in (shard.flushed, shard.history) if time is not None]
-    return max(known) + 1 if known else shard.earliest
+    return min(max(known) + shard.query.step, LATEST) if known else shard.earliest
 
 
 def answer(shard: ShardState, watermark: int) -> pa.Table | None:
@@ -75,7 +76,8 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
         return None
     if query.spec.empty and shard.history is not None and watermark >= shard.history:
         note_history(shard)
-    windows = shard.index.windows(query.grid, since, min(watermark + 1, LATEST))
+    until = min(query.grid.closed(watermark), LATEST)
+    windows = shard.index.windows(query.grid, since, until)
     if not len(windows):
         return None
     results = _results(shard, query, windows)
@@ -96,7 +98,8 @@ def note_history(shard: ShardState) -> None:
     if until is None or (flushed is not None and flushed >= until):
         return
     index = shard.index
-    windows = index.windows(shard.query.grid, None, min(until + 1, LATEST))
+    stop = min(shard.query.grid.closed(until), LATEST)
+    windows = index.windows(shard.query.grid, None, stop)
     closed = windows.append_column(LAST, index.last_times(windows))
     shard.last.update(_latest_windows(shard.query, closed))
 
