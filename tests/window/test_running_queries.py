@@ -357,6 +357,22 @@ def test_answers_that_wait_are_in_no_snapshot_and_not_lost() -> None:
     assert again.insert(4, 5) == w.insert(4, 5) == [(1, 3, 5)]
 
 
+def test_a_dropped_query_gives_no_answers_that_wait() -> None:
+    queries = [sw.Query(2, every=2), sw.Query(1, every=1), sw.Query(1, every=2)]
+    w = sw.SharedWindow(sw.sum(), queries=queries)
+    w.insert_many([1, 2], [2**63 - 1, 1])
+    with pytest.raises(sw.ResultOverflowError):
+        w.insert(3, 5)
+    left = w.copy()
+    w.drop(1)
+    with pytest.raises(sw.SpecError, match="answers wait"):
+        w.to_bytes()
+    w.drop(2)
+    assert w.to_bytes()
+    assert w.insert(5, 1) == [(0, 4, 5)]
+    assert left.insert(3, 0) == [(1, 2, 1), (2, 2, 1)]
+
+
 def test_flags_are_known_that_no_query_reads_meanwhile() -> None:
     queries = [sw.Query(sw.until("f")), sw.Query(9), sw.Query(sw.landmark("g"), 3)]
     w = sw.SharedWindow({"all": sw.collect("x")}, queries=queries)

@@ -91,6 +91,9 @@ impl Access {
             let dropped = planning.drop_query(number);
             if dropped {
                 state.queries = Some(left.unbind());
+                // Answers that a call which raised has left.
+                state.due.retain(|due| due.query != number);
+                state.due_left &= !state.due.is_empty();
                 state.shed_log();
             }
             drop(state);

@@ -262,6 +262,8 @@ class SharedWindow(_core.Window):
     def drop(self, index: int) -> None:
         """Drops a query. The indices of other queries do not change.
 
+        It gives no further answers, nor those that a call which raised has left.
+
         Args:
             index: The index of the query.
 
