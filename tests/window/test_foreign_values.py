@@ -75,7 +75,7 @@ def test_where_takes_no_class_that_is_called_bool(name: str) -> None:
     [
         (pd.NA, None),
         (pd.NaT, None),
-        (np.datetime64("NaT"), None),
+        (np.datetime64("NaT", "s"), None),
         (np.uint64(7), 7),
         (pa.scalar(7), 7),
         (pa.scalar(None, pa.int64()), None),
@@ -97,7 +97,7 @@ def test_exact_fractions_stay_what_they_are(exact: Any) -> None:
     assert type(w.query()) is type(exact)
 
 
-@pytest.mark.parametrize("missing", [pd.NaT, pd.NA, np.datetime64("NaT"), None])
+@pytest.mark.parametrize("missing", [pd.NaT, pd.NA, np.datetime64("NaT", "s"), None])
 def test_missing_times_are_missing_values(missing):
     window = sw.Window({"n": sw.count("x"), "top": sw.max("x")})
     window.insert(0, {"x": pd.Timestamp("2024")})
