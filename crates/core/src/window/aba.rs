@@ -152,6 +152,7 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         self.items.read(input)?;
         self.b = read_place(input, 0, self.items.queue.len())?;
+        self.items.copy_back(self.b);
         Ok(())
     }
 }

@@ -210,6 +210,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         self.r_plus_a = self.items.monoid.read_partial(input)?;
         self.items.read(input)?;
         self.at = Pointers::read(input, self.items.queue.len())?;
+        self.items.copy_back(self.at.b);
         Ok(())
     }
 }

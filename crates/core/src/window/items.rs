@@ -159,9 +159,14 @@ impl<M: Monoid> Items<M> {
 
     pub fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         self.queue = Queue::read(input, |input| Item::read(&self.monoid, input))?;
-        if !self.queue.is_empty() {
-            self.back = self.agg(self.queue.tail() - 1).clone();
-        }
         Ok(())
+    }
+
+    /// Copies the fold of the back, which begins at `b`, after `read`.
+    pub fn copy_back(&mut self, b: usize) {
+        let e = self.queue.tail();
+        if b != e {
+            self.back = self.agg(e - 1).clone();
+        }
     }
 }
