@@ -17,11 +17,13 @@ def format_count(number: int, what: str) -> str:
 
 
 def wrap_lines(lines: Iterable[str]) -> list[str]:
-    """Wraps lines at 80 characters, continuation lines indented.
+    """Wraps lines between words at 80 characters, continuation lines indented.
 
     Example:
         >>> wrap_lines(["short", "word " * 20])
         ['short', 'word word ... word', '  word ...']
     """
-    wrapped = (textwrap.wrap(line, 80, subsequent_indent="  ") for line in lines)
-    return [line for lines in wrapped for line in lines]
+    wrapper = textwrap.TextWrapper(
+        80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return [part for line in lines for part in wrapper.wrap(line)]

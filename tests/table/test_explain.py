@@ -22,6 +22,11 @@ def test_explain_says_whether_rows_are_sorted() -> None:
     assert "one group, in order" in text
 
 
+def test_long_names_stay_whole() -> None:
+    name = "-".join(["average"] * 15)
+    assert name in explained(windows=5, aggs={name: sw.mean("km")})
+
+
 def test_order_per_key_is_enough() -> None:
     by_key = TRIPS.sort_by([("k", "ascending"), ("t", "ascending")])
     text = sw.explain(by_key, on="t", by="k", windows=5, aggs={"n": sw.count()})
