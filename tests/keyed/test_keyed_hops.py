@@ -131,6 +131,24 @@ def test_a_watermark_of_days_closes_the_same_windows_in_milliseconds(
     assert found == answers_by_day(pa.date32(), late_rows, **spec)
 
 
+def test_a_date64_within_a_day_is_refused() -> None:
+    """Arrow has none, and a watermark would close its window too early."""
+    times = pa.array([0, 43_200_000], pa.int64()).view(pa.date64())
+    table = pa.table({"t": times, "k": ["a", "a"]})
+    spec = {"on": "t", "by": "k", "window": "1d", "aggs": {"n": sw.count()}}
+    message = "column 't' holds 43200000 ms in row 1 .counting from 0., which is within"
+    with pytest.raises(sw.SpecError, match=message):
+        sw.hopping(table, **spec)
+    keyed = sw.KeyedWindows(**spec)
+    keyed.ingest(table.slice(0, 1))
+    with pytest.raises(sw.SpecError, match=message):
+        keyed.ingest(table)
+    with pytest.raises(sw.SpecError, match="holds 43200000 ms in row 0"):
+        keyed.advance(times[1])
+    keyed.advance(dt.date(1970, 1, 3))
+    assert keyed.collect()["n"].to_pylist() == [1]
+
+
 def test_idle_keys_forget_their_last_window() -> None:
     """No empty windows are emitted for the time before the new rows of the key."""
     spec = {"on": "t", "by": "key", "window": 2, "empty": True}

@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+# Milliseconds.
+_DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,8 @@ def _unit(kind: pa.DataType) -> int | None:
 def _ticks(column: pa.Array, name: str) -> pa.Array:
     if pa.types.is_date32(column.type):
         return column.view(pa.int32()).cast(pa.int64())
+    if pa.types.is_date64(column.type):
+        return _whole_days(column, name)
     if not pa.types.is_integer(column.type):
         return column.view(pa.int64())
     try:
@@ -259,6 +263,19 @@ def _ticks(column: pa.Array, name: str) -> pa.Array:
             f"column {name!r} holds times beyond int64 ({column.type}): drop those "
             "rows, or subtract a number from all times"
         ) from error
+
+
+def _whole_days(column: pa.Array, name: str) -> pa.Array:
+    """The milliseconds of dates. Arrow allows none within a day."""
+    ticks = column.view(pa.int64())
+    days = pc.multiply(pc.divide(ticks, _DAY), _DAY)
+    row = pc.index(pc.equal(ticks, days), False).as_py()
+    if row >= 0:
+        raise SpecError(
+            f"column {name!r} holds {ticks[row]} ms in row {row} (counting from 0), "
+            "which is within a day, so no date64: cast the milliseconds to a timestamp"
+        )
+    return ticks
 
 
 def _no_times(column: pa.Array, name: str) -> SpecError:
