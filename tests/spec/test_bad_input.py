@@ -2,6 +2,7 @@
 
 import math
 from datetime import date, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,16 @@ def test_aggregations_made_wrongly() -> None:
         sw.variance("x", ddof=-1)
     with pytest.raises(sw.SpecError, match=r"ddof must be an integer, got 1\.5"):
         sw.stddev("x", ddof=1.5)  # type: ignore[arg-type]
+    for given in (np.array(1.5), np.array([1, 2]), np.True_, True):
+        with pytest.raises(sw.SpecError, match="ddof must be an integer, got"):
+            sw.variance("x", ddof=given)
+        with pytest.raises(sw.SpecError, match="k must be from 1 to 1000, got"):
+            sw.top_k("x", given)
+        with pytest.raises(sw.SpecError, match="is not a number of rows"):
+            sw.rows(given)
+    for share in (np.int64(1), Fraction(1, 2), [True], [2], "1"):
+        with pytest.raises(sw.SpecError, match="q= takes a number from 0 to 1, got"):
+            sw.approx_quantile("x", share)
     with pytest.raises(sw.SpecError, match="unknown aggregation 'average'"):
         sw.Aggregation("average")
     with pytest.raises(sw.SpecError, match=r"sum\(\) takes no by="):

@@ -66,7 +66,10 @@ def test_the_hash_is_that_of_every_release() -> None:
     [
         (sw.quantile("x", 1), sw.quantile("x", 1.0)),
         (sw.quantile("x", 0), sw.quantile("x", np.float64(0))),
+        (sw.quantile("x", 0.0), sw.quantile("x", -0.0)),
         (sw.approx_quantile("x", 1), sw.approx_quantile("x", 1.0)),
+        (sw.approx_quantile("x", 0.0), sw.approx_quantile("x", -0.0)),
+        (sw.approx_quantile("x", 0.5), sw.approx_quantile("x", np.float64(0.5))),
         (sw.approx_quantile("x", [0, 0.5]), sw.approx_quantile("x", (0.0, 0.5))),
         (sw.variance("x", 0), sw.variance("x", cast("int", np.int64(0)))),
         (sw.top_k("x", 2), sw.top_k("x", cast("int", np.int64(2)))),

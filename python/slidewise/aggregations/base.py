@@ -1,10 +1,9 @@
 """The aggregation: its kind and its columns."""
 
 import difflib
-import operator
 from dataclasses import dataclass, field
-from typing import SupportsIndex
 
+from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError
 
 __all__ = ["BITS", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
@@ -113,12 +112,12 @@ class Aggregation:
         self._check_names()
         if self.by is not None and self.kind not in COMPARED + PAIRS:
             raise SpecError(f"{self.kind}() takes no by=")
-        given: object = self.ddof
-        if isinstance(given, bool) or not isinstance(given, SupportsIndex):
+        ddof = as_int(self.ddof)
+        if ddof is None:
             raise SpecError(f"ddof must be an integer, got {self.ddof!r}")
-        object.__setattr__(self, "ddof", operator.index(given))
-        if self.ddof < 0:
-            raise SpecError(f"ddof must be 0 or more, got {self.ddof}")
+        if ddof < 0:
+            raise SpecError(f"ddof must be 0 or more, got {ddof}")
+        object.__setattr__(self, "ddof", ddof)
         if self.kind in ("skewness", "kurtosis") and self.ddof > 1:
             raise SpecError(f"ddof of {self.kind}() is 0 or 1, got {self.ddof}")
         self._check_k()
@@ -132,13 +131,12 @@ class Aggregation:
                 )
 
     def _check_k(self) -> None:
-        given: object = self.k
-        whole = isinstance(given, SupportsIndex) and not isinstance(given, bool)
+        k = as_int(self.k)
         if self.kind in ("top_k", "bottom_k"):
-            if not whole or not 1 <= self.k <= _MAX_K:
+            if k is None or not 1 <= k <= _MAX_K:
                 raise SpecError(f"k must be from 1 to {_MAX_K}, got {self.k!r}")
-            object.__setattr__(self, "k", operator.index(self.k))
-        elif not whole or self.k != 0:
+            object.__setattr__(self, "k", k)
+        elif k != 0:
             raise SpecError(f"{self.kind}() takes no k=")
 
     def _check_quantile(self) -> None:
@@ -155,8 +153,8 @@ class Aggregation:
             raise SpecError(
                 f"interpolation= is one of {known}; got {self.interpolation!r}"
             )
-        # 1 equals 1.0 but is written otherwise, so that the Specs had two hashes.
-        object.__setattr__(self, "q", float(self.q))
+        # Equal shares are written alike: 1 as 1.0, -0.0 as 0.0.
+        object.__setattr__(self, "q", float(self.q) + 0.0)
 
     @property
     def core_kind(self) -> str:

@@ -12,13 +12,11 @@ from typing import Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.scalars import is_missing
 from slidewise.errors import SpecError
 
 __all__ = [
     "OBJECT_KINDS",
-    "is_missing",
-    "is_numpy_bool",
-    "is_of",
     "object_functions",
     "pair",
 ]
@@ -105,27 +103,6 @@ def _refused_nan(value: Any, nan: str) -> bool:
     if found and nan == "raise":
         raise SpecError("the value is NaN, and the window was created with nan='raise'")
     return found
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, pandas' NA, or a NaT."""
-    if value is None:
-        return True
-    kind = type(value)
-    if kind.__name__ in ("datetime64", "timedelta64"):
-        return is_of(kind, "numpy") and bool(value != value)
-    return kind.__name__ in ("NAType", "NaTType") and is_of(kind, "pandas")
-
-
-def is_of(kind: type, library: str) -> bool:
-    """Whether a type is defined by a library, beyond its name."""
-    return str(kind.__module__).partition(".")[0] == library
-
-
-def is_numpy_bool(value: Any) -> bool:
-    """Whether a value is a numpy bool."""
-    kind = type(value)
-    return kind.__name__ in ("bool_", "bool") and is_of(kind, "numpy")
 
 
 def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ are two.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -195,10 +195,10 @@ def approx_quantile(
     if not isinstance(column, str | None):
         column, q = cast("str | None", q), column
     shares = 0.5 if q is None else q
-    if isinstance(shares, int | float | str):
-        shares = _as_float(shares)
+    if isinstance(shares, Iterable) and not isinstance(shares, str):
+        shares = tuple(map(_as_float, shares))
     else:
-        shares = tuple(_as_float(share) for share in shares)
+        shares = _as_float(shares)
     given = (shares, error)
     return Sketch("approx_quantile", column, where=where, parameters=given)
 
@@ -314,8 +314,9 @@ def _quantile(q: Any, error: Any) -> tuple[int, str]:
 
 
 def _as_float(share: Any) -> Any:
-    """0 and 1 as floats: equal Specs are written alike, and have one hash."""
-    return float(share) if type(share) is int and share in (0, 1) else share
+    """A share as a float, as equal Specs are written alike; other values unchanged."""
+    is_share = isinstance(share, int | float) and not isinstance(share, bool)
+    return float(share) + 0.0 if is_share and 0 <= share <= 1 else share
 
 
 def _count_min(error: Any, confidence: Any) -> tuple[int, int]:

@@ -1,15 +1,13 @@
 """Checks of arguments that several specifications share."""
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.objects import is_numpy_bool
+from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import Argument, SpecError, describe_value
 
 __all__ = [
-    "as_int",
     "check_aggs",
     "check_arrival",
     "check_bool",
@@ -20,24 +18,6 @@ __all__ = [
     "one_of",
     "refuse_duplicates",
 ]
-
-_BYTES = bytes | bytearray | memoryview
-
-
-def as_int(value: object) -> int | None:
-    """A value of any type of integers as an int; None for other values and for bools.
-
-    Before NumPy 2.3, its bools count as integers elsewhere.
-
-    Example:
-        >>> as_int(2), as_int(True), as_int(2.0)
-        (2, None, None)
-    """
-    if type(value) is int:
-        return value
-    if isinstance(value, bool) or is_numpy_bool(value):
-        return None
-    return operator.index(value) if isinstance(value, SupportsIndex) else None
 
 
 def check_column_name(value: object, argument: str) -> str:
@@ -94,7 +74,7 @@ def check_columns(given: str | Sequence[str] | None, argument: str) -> tuple[str
     if given is None:
         return ()
     names: object = (given,) if isinstance(given, str) else given
-    if not isinstance(names, Iterable) or isinstance(names, Mapping | _BYTES):
+    if not isinstance(names, Iterable) or isinstance(names, Mapping | BYTES):
         raise SpecError(
             Argument(argument), f" takes a column or a list of columns, got {given!r}"
         )
@@ -114,7 +94,7 @@ def check_arrival(
         return None
     given: object = (arrival,) if isinstance(arrival, str) else arrival
     # A set has no order.
-    if not isinstance(given, Sequence) or isinstance(given, _BYTES):
+    if not isinstance(given, Sequence) or isinstance(given, BYTES):
         raise SpecError(
             Argument("arrival"),
             f" takes a column, or a list of columns in order, got {arrival!r}",

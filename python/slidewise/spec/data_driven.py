@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, SupportsIndex
 
-from slidewise.aggregations.objects import is_numpy_bool
+from slidewise.aggregations.scalars import is_numpy_bool
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import DurationLike, Length, parse_length
 

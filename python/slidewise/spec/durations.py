@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
+from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, SpecError
-from slidewise.spec.arguments import as_int
 
 if TYPE_CHECKING:
     from numpy import timedelta64

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from slidewise.aggregations.scalars import BYTES
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.arguments import one_of, refuse_duplicates
 from slidewise.spec.data_driven import Delta, Landmark, Until
@@ -142,7 +143,7 @@ def _listed(windows: object) -> list[Any]:
     Raises:
         SpecError: If it is a mapping or bytes: these iterate over other values.
     """
-    if isinstance(windows, Mapping | bytes | bytearray):
+    if isinstance(windows, Mapping | BYTES):
         raise SpecError(
             Argument("windows"),
             " takes one length or a list of them, such as ['1h', '7d'], not "

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.aggregations.custom import CustomAggregation
+from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
-from slidewise.spec.arguments import as_int
 from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (

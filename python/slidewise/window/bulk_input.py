@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations.objects import is_missing, is_numpy_bool, is_of, pair
+from slidewise.aggregations.objects import pair
+from slidewise.aggregations.scalars import is_missing, is_numpy_bool, is_of
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import refuse_spark
 from slidewise.frames.pandas import to_dense

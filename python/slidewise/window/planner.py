@@ -17,6 +17,7 @@ from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
 from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.scalars import BYTES
 from slidewise.errors import SnapshotError, SpecError, describe_value
 from slidewise.spec.arguments import named_aggs, one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
@@ -431,7 +432,7 @@ def _begins(
 
 def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     """The lengths of `ranges=`; ints are numbers of entries, as in `rows(n)`."""
-    single = isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable)
+    single = isinstance(ranges, str | BYTES) or not isinstance(ranges, Iterable)
     if single or isinstance(ranges, Mapping):
         mapping = ", not a mapping" if isinstance(ranges, Mapping) else ""
         raise SpecError(

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
+from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError, describe_value
 from slidewise.formatting import wrap_lines
-from slidewise.spec.arguments import as_int
 from slidewise.spec.durations import WindowLike
 from slidewise.window.due_answers import due_table
 from slidewise.window.explain import why_lines

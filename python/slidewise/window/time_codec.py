@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, SpecError
-from slidewise.spec.arguments import as_int
 from slidewise.spec.durations import UNITS, Length
 from slidewise.window.scalar_codec import zone_record
 
