@@ -165,7 +165,7 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
             "bytes_written",
             "pages_read",
             "pages_written",
-            "shelved",
+            "cached_pages",
             "cached",
             "seconds",
         ):

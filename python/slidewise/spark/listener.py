@@ -38,7 +38,8 @@ def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
         - `pages_read`, `pages_written`, `bytes_read`, `bytes_written`: of the state;
         - `calls` of the operator, and `cached`, the calls that found their state
           decoded in the worker process;
-        - `shelved`: pages read from the cache on the node's disk, not from the state;
+        - `cached_pages`: pages read from the cache on the node's disk instead of the
+          state;
         - `seconds` spent in the operator, summed over all tasks;
         - `state_bytes`: the size of the state store after the last micro-batch, in its
           files and in memory;

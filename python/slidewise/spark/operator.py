@@ -51,7 +51,7 @@ _COUNTS = (
     "bytes_read",
     "bytes_written",
     "cached",
-    "shelved",
+    "cached_pages",
     "calls",
 )
 OUTPUT = StructType(
@@ -286,7 +286,7 @@ class StateTransaction:
         head["guard"] = operator._guard.decode()
         head["shard"] = directory
         operator._head.update((json.dumps(head).encode(),))
-        self._counts["shelved"] = self._store.hits
+        self._counts["cached_pages"] = self._store.hits
         self._store.commit(self._token, token)
         shard.pages.trim(_MOST_DECODED)
         entry = CachedShard(token, shard, self._pages, self._batch)
