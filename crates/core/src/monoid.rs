@@ -146,7 +146,9 @@ pub enum Law {
 
 /// A monoid that can take away again what it combined.
 pub trait Invertible: Monoid {
-    /// Whether [`Invertible::inverse`] takes out every partial, exactly.
+    /// Whether [`Invertible::inverse`] takes out every partial, exactly. Then
+    /// [`Invertible::undoes`] is true of all values, and the inverse of the last value
+    /// leaves the identity: structures neither ask nor reset.
     const EXACT: bool = false;
 
     /// The `rest` for which `combine(oldest, rest)` is `whole`: exactly, or up to

@@ -43,8 +43,9 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 #[derive(Clone, Debug)]
 pub struct Running<M: Invertible> {
     whole: M::Partial,
-    /// The number of values in `whole`, unless the inverse is exact: then all are.
-    undone: usize,
+    /// The number of values that the inverse takes out of `whole`; not counted where it is
+    /// exact: all are.
+    invertible: usize,
     /// None until there is a value that no inverse takes out. Dropped by `drop` below.
     stuck: ManuallyDrop<Option<Box<TwoStacksLite<M>>>>,
 }
@@ -57,6 +58,7 @@ impl<M: Invertible> Drop for Running<M> {
         if !M::EXACT {
             give_back(self.stuck.take());
         }
+        debug_assert!(!M::EXACT || self.stuck.is_none());
     }
 }
 
@@ -69,7 +71,7 @@ impl<M: Invertible> Running<M> {
     pub fn new(monoid: &M) -> Self {
         Self {
             whole: monoid.identity(),
-            undone: 0,
+            invertible: 0,
             stuck: ManuallyDrop::new(None),
         }
     }
@@ -79,10 +81,10 @@ impl<M: Invertible> Running<M> {
         if M::EXACT {
             self.whole = monoid.combine(&self.whole, value);
         } else if monoid.undoes(value) {
-            self.undone += 1;
+            self.invertible += 1;
             self.whole = monoid.combine(&self.whole, value);
         } else {
-            let stuck = self.stuck.get_or_insert_with(|| none(monoid));
+            let stuck = self.stuck.get_or_insert_with(|| empty_stuck(monoid));
             stuck.insert(value.clone());
         }
     }
@@ -103,8 +105,8 @@ impl<M: Invertible> Running<M> {
             self.stuck.as_mut().expect("the oldest is there").evict();
             return;
         }
-        self.undone -= 1;
-        if self.undone == 0 {
+        self.invertible -= 1;
+        if self.invertible == 0 {
             self.whole = monoid.identity();
             return;
         }
@@ -126,7 +128,7 @@ impl<M: Invertible> Running<M> {
     }
 }
 
-fn none<M: Monoid>(monoid: &M) -> Box<TwoStacksLite<M>> {
+fn empty_stuck<M: Monoid>(monoid: &M) -> Box<TwoStacksLite<M>> {
     Box::new(TwoStacksLite::new(monoid.clone()))
 }
 
@@ -161,12 +163,12 @@ impl<M: Invertible> SubtractOnEvict<M> {
         }
     }
 
-    /// The number of values in the whole.
-    fn undone(&self) -> usize {
+    /// The number of values that the inverse takes out.
+    fn invertible(&self) -> usize {
         if M::EXACT {
             self.values.len()
         } else {
-            self.running.undone
+            self.running.invertible
         }
     }
 
@@ -231,22 +233,22 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
         check_values(&self.monoid, values, self.values.iter())?;
-        let (undone, stuck): (Vec<_>, Vec<_>) = values
+        let (invertible, stuck): (Vec<_>, Vec<_>) = values
             .iter()
             .cloned()
             .partition(|value| self.monoid.undoes(value));
-        if undone.len() != self.undone() {
+        if invertible.len() != self.invertible() {
             return Err(format!(
-                "{} values in the whole, {} counted",
-                undone.len(),
-                self.undone()
+                "{} invertible values, {} counted",
+                invertible.len(),
+                self.invertible()
             ));
         }
         let whole = &self.running.whole;
-        check_whole(&self.monoid, &undone, whole, format_args!("whole"))?;
+        check_whole(&self.monoid, &invertible, whole, format_args!("whole"))?;
         match &*self.running.stuck {
             Some(kept) => kept.check(&stuck),
-            None => none(&self.monoid).check(&stuck),
+            None => empty_stuck(&self.monoid).check(&stuck),
         }
     }
 
@@ -257,28 +259,28 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
     }
 
     fn write(&self, out: &mut Writer) {
-        (self.undone() as u64).write(out);
+        (self.invertible() as u64).write(out);
         self.running.whole.write(out);
         self.values.write(out);
         match &*self.running.stuck {
             Some(stuck) => stuck.write(out),
-            None => none(&self.monoid).write(out),
+            None => empty_stuck(&self.monoid).write(out),
         }
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        let undone = u64::read(input)?;
+        let invertible = u64::read(input)?;
         self.running.whole = self.monoid.read_partial(input)?;
         self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
-        let mut stuck = none(&self.monoid);
+        let mut stuck = empty_stuck(&self.monoid);
         stuck.read(input)?;
         let undoes = |value: &&M::Partial| self.monoid.undoes(value);
-        self.running.undone = self.values.iter().filter(undoes).count();
-        if self.running.undone as u64 != undone
-            || self.running.undone + stuck.len() != self.values.len()
+        self.running.invertible = self.values.iter().filter(undoes).count();
+        if self.running.invertible as u64 != invertible
+            || self.running.invertible + stuck.len() != self.values.len()
         {
             return damaged(format!(
-                "{undone} values of {} to subtract",
+                "{invertible} values of {} to subtract",
                 self.values.len()
             ));
         }
