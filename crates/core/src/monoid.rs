@@ -4,10 +4,10 @@
 //! *partials* in time order. [`Monoid`] asks for associativity and an identity and for
 //! nothing else: no inverse, no commutativity. (Tangwongsan et al. 2015, PVLDB 8(7), §3.1.)
 //!
-//! What a window stores per entry is the raw [`Monoid::In`], not the partial: eight
-//! bytes for a sum whose partial takes sixteen. An entry that no `In` can express (two
-//! values of one time combined, or a missing value) is kept *promoted*: its partial lies
-//! in a [`Slab`] and its slot holds the handle.
+//! A window stores the raw [`Monoid::In`] of an entry, not the partial: eight bytes for a
+//! sum whose partial takes sixteen. An entry that no `In` can express (two values of one
+//! time combined, or a missing value) is kept *promoted*: its partial lies in a [`Slab`]
+//! and its slot holds the handle.
 
 use std::fmt::Debug;
 
@@ -103,7 +103,7 @@ pub trait Monoid: Clone + Send + Sync + 'static {
     }
 }
 
-/// What [`Monoid::folds`] does.
+/// Implements [`Monoid::folds`] by [`Monoid::absorb`], value by value.
 pub fn folds_one_by_one<M: Monoid>(
     monoid: &M,
     run: &[M::In],
@@ -116,7 +116,7 @@ pub fn folds_one_by_one<M: Monoid>(
     }
 }
 
-/// What [`Monoid::folds_back`] does.
+/// Implements [`Monoid::folds_back`] by [`Monoid::combine`], value by value.
 pub fn folds_back_one_by_one<M: Monoid>(
     monoid: &M,
     run: &[M::In],

@@ -331,16 +331,16 @@ impl<'a> Decoder<'a> {
 
     /// Takes its value off a key.
     fn take(&mut self, key: &mut &[u8]) -> PyResult<()> {
-        let is_there = take(key, 1)[0] == 1;
-        self.valid.append(is_there);
-        let mut float = || match is_there {
+        let is_valid = take(key, 1)[0] == 1;
+        self.valid.append(is_valid);
+        let mut float = || match is_valid {
             true => f64::from_bits(take_word(key)),
             false => 0.0,
         };
         match self.kind {
             DataType::Null => {}
             DataType::Boolean => {
-                self.values.push(if is_there { take(key, 1)[0] } else { 0 });
+                self.values.push(if is_valid { take(key, 1)[0] } else { 0 });
             }
             DataType::Float16 => {
                 type F16 = <Float16Type as ArrowPrimitiveType>::Native;
@@ -349,7 +349,7 @@ impl<'a> Decoder<'a> {
             DataType::Float32 => self.values.push(float() as f32),
             DataType::Float64 => self.values.push(float()),
             DataType::Utf8 | DataType::Binary => {
-                self.take_text(key, is_there);
+                self.take_text(key, is_valid);
                 let Ok(end) = i32::try_from(self.values.len()) else {
                     let what = "keys of more than 2 GiB: the key column must be large_string";
                     return Err(PyOverflowError::new_err(what));
@@ -357,7 +357,7 @@ impl<'a> Decoder<'a> {
                 self.ends.push(end);
             }
             DataType::LargeUtf8 | DataType::LargeBinary => {
-                self.take_text(key, is_there);
+                self.take_text(key, is_valid);
                 self.ends.push(self.values.len() as i64);
             }
             other => {
@@ -365,7 +365,7 @@ impl<'a> Decoder<'a> {
                     DataType::FixedSizeBinary(width) => *width as usize,
                     other => other.primitive_width().unwrap_or(0),
                 };
-                match is_there {
+                match is_valid {
                     true => self.values.extend_from_slice(take(key, width)),
                     false => self.values.extend_zeros(width),
                 }
@@ -374,8 +374,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn take_text(&mut self, key: &mut &[u8], is_there: bool) {
-        if is_there {
+    fn take_text(&mut self, key: &mut &[u8], is_valid: bool) {
+        if is_valid {
             let len = take_word(key) as usize;
             self.values.extend_from_slice(take(key, len));
         }

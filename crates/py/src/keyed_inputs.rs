@@ -1,4 +1,4 @@
-//! What calls of `_core.KeyedStore` are given: Arrow columns, kept alive while the core reads
+//! Arguments of calls of `_core.KeyedStore`: Arrow columns, kept alive while the core reads
 //! them.
 
 use arrow_array::Int64Array;

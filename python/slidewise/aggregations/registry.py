@@ -1,4 +1,4 @@
-"""What user-defined aggregations have in common: names, columns, pickles."""
+"""Names, columns and pickles of all user-defined aggregations."""
 
 import pickle
 import sys

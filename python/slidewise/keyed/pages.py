@@ -76,16 +76,16 @@ class MemoryStore:
         self._pages: dict[int, bytes | Page] = {}
 
     def get(self, page: int) -> bytes | None:
-        """As in `Store`."""
+        """The bytes of a page, made now if they were not, or None."""
         found = self._pages.get(page)
         return None if found is None else bytes(found)
 
     def put(self, page: int, blob: SupportsBytes) -> None:
-        """As in `Store`."""
+        """Stores a page; its bytes are made when they are requested."""
         self._pages[page] = blob if isinstance(blob, Page) else bytes(blob)
 
     def remove(self, page: int) -> None:
-        """As in `Store`."""
+        """Removes a page, if it is there."""
         self._pages.pop(page, None)
 
     @property

@@ -19,7 +19,7 @@ _FORMAT = 4
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must not change while a checkpoint exists: the format, and the query.
+    """The format and the query, which must not change while a checkpoint exists.
 
     The spec, the names and the types are text, so that a message can name a change.
     """

@@ -134,7 +134,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             return;
         }
         for together in times.chunks(TOGETHER) {
-            self.sliding.forget();
+            self.sliding.reset();
             for (index, span) in &self.spans.0 {
                 let folds = &mut self.folds[*index];
                 self.sliding

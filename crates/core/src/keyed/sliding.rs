@@ -64,7 +64,7 @@ impl<P> Default for Sliding<P> {
 
 impl<P: Clone> Sliding<P> {
     /// Drops the folds of a key.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         self.known = None;
     }
 

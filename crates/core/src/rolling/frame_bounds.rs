@@ -66,8 +66,8 @@ impl Closed {
 /// need the scalar path.
 const ROWS: usize = 8;
 const KEYS: usize = 16;
-/// Rows per test for peers.
-const STRETCH: usize = 32;
+/// Rows that are checked for peers at once.
+const ROWS_PER_CHECK: usize = 32;
 
 /// The windows of the rows of a group in turn, as ranges of positions that only move
 /// forward.
@@ -201,8 +201,8 @@ impl<'a> Pointers<'a> {
             let mut end = base + self.end_of_peers(position + count, last);
             hi[count - 1] = end;
             // Most blocks have no peers.
-            for from in (0..count).step_by(STRETCH).rev() {
-                let now = &now[from..count.min(from + STRETCH + 1)];
+            for from in (0..count).step_by(ROWS_PER_CHECK).rev() {
+                let now = &now[from..count.min(from + ROWS_PER_CHECK + 1)];
                 let hi = &mut hi[from..from + now.len()];
                 if !any_equal(now) {
                     end = hi[0];

@@ -37,11 +37,11 @@ fn with_avx2<T: SimdTask>(task: T) -> T::Out {
 
 /// Whether values ascend. Some thousand are compared without a branch per value.
 pub fn is_sorted<T: PartialOrd>(values: &[T]) -> bool {
-    const STRETCH: usize = 1024;
-    let mut starts = (0..values.len()).step_by(STRETCH);
+    const VALUES_PER_CHECK: usize = 1024;
+    let mut starts = (0..values.len()).step_by(VALUES_PER_CHECK);
     starts.all(|from| {
         dispatch_simd(IsSorted(
-            &values[from..values.len().min(from + STRETCH + 1)],
+            &values[from..values.len().min(from + VALUES_PER_CHECK + 1)],
         ))
     })
 }

@@ -16,13 +16,13 @@ type Verdict = Result<(), String>;
 pub fn require(holds: bool, what: fmt::Arguments<'_>) -> Verdict {
     match holds {
         true => Ok(()),
-        false => Err(said(what)),
+        false => Err(format_message(what)),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn said(what: fmt::Arguments<'_>) -> String {
+fn format_message(what: fmt::Arguments<'_>) -> String {
     what.to_string()
 }
 

@@ -66,7 +66,7 @@ fn the_driver_runs_every_algorithm() {
     }
 }
 
-/// What a driver counts of n = 64 in order: slides behind a fill and two windows of them.
+/// The counts of a driver of n = 64 in order: slides behind a fill and two windows of them.
 fn by_hand(mut slide: impl FnMut()) -> (f64, f64) {
     (0..2 * N).for_each(|_| slide());
     take_combines();

@@ -111,7 +111,7 @@ fn numbers_of(keys: KeyColumn<'_>) -> Vec<u32> {
     (0..keys.len()).map(number).collect()
 }
 
-/// What a script may do besides inserting.
+/// The operations of a script besides inserts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Remove,
@@ -131,7 +131,7 @@ struct Script {
     oracle: Oracle,
     keys: u64,
     now: i64,
-    /// What is earlier may be held or not.
+    /// Earlier entries may be held or not.
     until: i64,
     /// Of sessions, mostly.
     gap: i64,

@@ -1,6 +1,6 @@
-//! What FiBA does beside combining, counted: the nodes that a search visits, the coins of
-//! Lemma C.1, what bulk inserts touch and restructure (Lemmas 1 and 2), what the free list
-//! puts off, what staging holds back, and the lower bound of Theorem 2.2.
+//! Counts of FiBA's steps other than combines: nodes that a search visits, the coins of
+//! Lemma C.1, nodes that bulk inserts touch and restructure (Lemmas 1 and 2), frees that the
+//! free list puts off, entries that staging holds back, and the lower bound of Theorem 2.2.
 
 use crate::common::Random;
 use crate::common::costs::{all_sizes, combines, log2};
