@@ -1,6 +1,5 @@
 """The command line: results equal those of `slidewise.rolling`, errors are one line."""
 
-import io
 import os
 import re
 import subprocess
@@ -17,7 +16,6 @@ import trips
 from slidewise.aggregations import KINDS, Aggregation
 from slidewise.cli import main
 from slidewise.cli.spec_options import parse_aggregation
-from slidewise.cli.terminal import Stages, print_table
 from slidewise.cli.windows import parse_window
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
@@ -545,50 +543,6 @@ def test_the_command_without_rich_names_the_extra(tmp_path):
     assert done.returncode == 2
     message = "the command needs rich: pip install 'slidewise[cli]'"
     assert done.stderr == f"slidewise: error: {message}\n"
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_on_a_terminal(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    stages = Stages()
-    with stages.stage("reading") as report:
-        report(0.5)
-    assert "reading" in terminal.getvalue()
-    assert stages.seconds["reading"] >= 0
-
-
-def test_no_progress_into_a_file(capsys):
-    stages = Stages()
-    with stages.stage("reading") as report:
-        report(0.5)
-    assert capsys.readouterr() == ("", "")
-    assert list(stages.seconds) == ["reading"]
-
-
-def test_progress_can_be_turned_off(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    with Stages(quiet=True).stage("reading") as report:
-        report(0.5)
-    assert terminal.getvalue() == ""
-
-
-def test_tables_are_aligned_plain_text_of_any_width(capsys):
-    text = "[bold]not markup[/bold] " * 9
-    table = pa.table({"key": ["a", None], "x": [1.25, 1e12], "n": [1, 20]})
-    print_table(table.append_column("text", [[text, ""]]), ["key", "n", "x", "text"])
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert lines == [
-        "key    n       x   text",
-        "─" * (19 + len(text)),
-        f"a      1     1.2   {text}".rstrip(),
-        "·     20   1e+12",
-    ]
 
 
 def test_answers_that_overflow(tmp_path, capsys):
