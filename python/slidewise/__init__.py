@@ -3,6 +3,11 @@
 - `Window`: one window in process, to insert into, evict from and query.
 - `SharedWindow`: many ranges over one stream, answered together.
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
+- `hopping`: hopping, tumbling and session windows over a table, a row for each.
+- `KeyedWindows`: the windows of `rolling` and `hopping` over a stream, for many keys.
+- `Spec`: the windows and aggregations of these three, written once.
+- `Query`: a range and a slide, for `SharedWindow` and `hopping`.
+- `explain`: how `rolling` and `hopping` compute a table, and the cost.
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
 - `algorithms`: the structures of windows.
 
