@@ -38,4 +38,5 @@ def test_the_driver_is_unchanged() -> None:
     worker_memory._freeze.cache_clear()
     before = gc.get_freeze_count()
     worker_memory.freeze_modules()
-    assert gc.get_freeze_count() == before
+    # Threads of other tests may free what tests/conftest.py has frozen.
+    assert gc.get_freeze_count() <= before
