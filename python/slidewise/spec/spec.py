@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -501,7 +502,7 @@ def _from_keywords(
             if caller == "Spec"
             else f"a Spec, or {names}, is missing"
         )
-    known = inspect.signature(make).parameters
+    known = _parameters(make)
     for name in request:
         if name not in known:
             raise TypeError(
@@ -509,6 +510,12 @@ def _from_keywords(
                 f"{suggest_argument(name, known)}"
             )
     return make(**request)
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function. To read them takes as long as a small table."""
+    return inspect.signature(function).parameters
 
 
 def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -523,7 +530,7 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         name: arguments[name]
-        for name, parameter in inspect.signature(Spec).parameters.items()
+        for name, parameter in _parameters(Spec).items()
         if name in arguments
         and (
             type(arguments[name]) is not type(parameter.default)
