@@ -196,9 +196,9 @@ def approx_quantile(
         column, q = cast("str | None", q), column
     shares = 0.5 if q is None else q
     if isinstance(shares, Iterable) and not isinstance(shares, str):
-        shares = tuple(map(_as_float, shares))
+        shares = tuple(map(_check_quantile_share, shares))
     else:
-        shares = _as_float(shares)
+        shares = _check_quantile_share(shares)
     given = (shares, error)
     return Sketch("approx_quantile", column, where=where, parameters=given)
 
@@ -307,16 +307,15 @@ def _quantile(q: Any, error: Any) -> tuple[int, str]:
     given = q if several else (q,)
     if not 1 <= len(given) <= _MAX_QUANTILES:
         raise SpecError(f"q= takes 1 to {_MAX_QUANTILES} shares, got {len(given)}")
-    shares = [repr(_check_share("q", share, 0.0, 1.0)) for share in given]
+    shares = [repr(_check_quantile_share(share)) for share in given]
     text = "".join(f"{share}," for share in shares) if several else shares[0]
     k = (2.296 / _check_share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
     return max(math.ceil(k), 8), text
 
 
-def _as_float(share: Any) -> Any:
-    """A share as a float, as equal Specs are written alike; other values unchanged."""
-    is_share = isinstance(share, int | float) and not isinstance(share, bool)
-    return float(share) + 0.0 if is_share and 0 <= share <= 1 else share
+def _check_quantile_share(share: Any) -> float:
+    """A share as a float; -0.0 as 0.0, as equal Specs are written alike."""
+    return _check_share("q", share, 0.0, 1.0) + 0.0
 
 
 def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
