@@ -56,7 +56,6 @@ impl<M: Monoid> Aba<M> {
         let queue = &mut self.items.queue;
         queue.runs_back(|run| fold_suffixes(&monoid, run, &mut acc));
         self.b = queue.tail();
-        self.items.end_back();
     }
 
     #[inline(always)]

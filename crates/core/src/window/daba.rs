@@ -87,7 +87,6 @@ impl<M: Monoid> Daba<M> {
     fn flip(&mut self) {
         self.at
             .flip(self.items.queue.head(), self.items.queue.tail());
-        self.items.end_back();
         let (l, a) = self.at.shrink();
         let sum_r = self.items.agg(a).clone();
         let sum = self.items.monoid.combine(self.items.agg(l), &sum_r);
@@ -112,10 +111,7 @@ impl<M: Monoid> Daba<M> {
         match self.at.step(self.items.queue.head()) {
             Step::GoOn => self.go_on::<false>(),
             Step::Flip => self.flip(),
-            Step::Restart => {
-                self.at.restart(self.items.queue.tail());
-                self.items.end_back();
-            }
+            Step::Restart => self.at.restart(self.items.queue.tail()),
         }
     }
 }

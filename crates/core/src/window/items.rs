@@ -44,7 +44,8 @@ impl<P: Codec> Codec for Item<P> {
 
 /// A queue of items in two parts, F..B and B..E: the aggregate of the first item is the fold
 /// of the front, that of the last item the fold of the back. `back` is a copy of the latter
-/// while there is a back, so that an insert and a query need not read the queue for it.
+/// while there is a back, so that an insert and a query of small partials need not read the
+/// queue for it.
 #[derive(Clone, Debug)]
 pub struct Items<M: Monoid> {
     pub monoid: M,
@@ -54,6 +55,9 @@ pub struct Items<M: Monoid> {
 }
 
 impl<M: Monoid> Items<M> {
+    /// Whether `back` is kept: large partials, and those that own memory, cost more to copy.
+    const COPIES: bool = !needs_drop::<M::Partial>() && size_of::<M::Partial>() <= 64;
+
     pub fn new(monoid: M, caching: bool) -> Self {
         Self {
             back: monoid.identity(),
@@ -92,22 +96,24 @@ impl<M: Monoid> Items<M> {
     /// Σ of the back, if there is one.
     #[inline]
     pub fn sum_b(&self, b: usize) -> Option<&M::Partial> {
-        (b != self.queue.tail()).then_some(&self.back)
-    }
-
-    /// To be called when the back becomes the front: its fold may be the last owner of a value.
-    #[inline]
-    pub fn end_back(&mut self) {
-        if needs_drop::<M::Partial>() {
-            self.back = self.monoid.identity();
-        }
+        let e = self.queue.tail();
+        let last = || {
+            if Self::COPIES {
+                &self.back
+            } else {
+                self.agg(e - 1)
+            }
+        };
+        (b != e).then(last)
     }
 
     #[inline(always)]
     pub fn insert<const PLAIN: bool>(&mut self, val: M::Partial, b: usize) {
         self.cache.invalidate();
-        self.back = join(&self.monoid, self.sum_b(b), Some(&val));
-        let agg = self.back.clone();
+        let agg = join(&self.monoid, self.sum_b(b), Some(&val));
+        if Self::COPIES {
+            self.back = agg.clone();
+        }
         self.queue.push_as::<PLAIN>(Item { val, agg });
     }
 
@@ -147,7 +153,7 @@ impl<M: Monoid> Items<M> {
     /// Checks the copy of the aggregate of the back.
     pub fn check_back(&self, b: usize) -> std::result::Result<(), String> {
         let e = self.queue.tail();
-        if b == e || self.monoid.same(self.agg(e - 1), &self.back) {
+        if !Self::COPIES || b == e || self.monoid.same(self.agg(e - 1), &self.back) {
             return Ok(());
         }
         Err(format!("{:?} instead of {:?}", self.back, self.agg(e - 1)))
@@ -165,7 +171,7 @@ impl<M: Monoid> Items<M> {
     /// Copies the fold of the back, which begins at `b`, after `read`.
     pub fn copy_back(&mut self, b: usize) {
         let e = self.queue.tail();
-        if b != e {
+        if Self::COPIES && b != e {
             self.back = self.agg(e - 1).clone();
         }
     }
