@@ -1,106 +1,18 @@
 //! Stores that know the numbers of rows, against a list of the entries of each key.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod oracle;
+mod queries;
+
+use std::collections::BTreeSet;
+
+use oracle::{Oracle, Row};
 
 use super::common::Random;
 use super::common::script::seeds;
-use super::{Keys, Rows, batch, expected, requests, span};
+use super::{Keys, Rows, batch, expected, near, requests, span};
 use slidewise_core::aggregate::{AggSpec, DType};
 use slidewise_core::keyed::{EntryList, Grid, KeyColumn, KeyList, Store, store};
 use slidewise_core::rolling::{Closed, Output, Span};
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Row {
-    time: i64,
-    number: i64,
-    int: Option<i64>,
-    float: f64,
-}
-
-/// The entries of each key, in order.
-#[derive(Default)]
-struct Oracle(BTreeMap<u32, Vec<Row>>);
-
-impl Oracle {
-    fn insert(&mut self, key: u32, row: Row) {
-        let rows = self.0.entry(key).or_default();
-        let at = rows.partition_point(|held| held.time <= row.time);
-        rows.insert(at, row);
-    }
-
-    fn remove(&mut self, key: u32, time: i64, number: i64) {
-        let Some(rows) = self.0.get_mut(&key) else {
-            return;
-        };
-        rows.retain(|row| (row.time, row.number) != (time, number));
-        if rows.is_empty() {
-            self.0.remove(&key);
-        }
-    }
-
-    fn rows(&self, key: u32) -> &[Row] {
-        self.0.get(&key).map_or(&[], Vec::as_slice)
-    }
-
-    fn numbers(&self, key: u32, (lo, hi): (i64, i64)) -> Vec<i64> {
-        let within = |row: &&Row| (lo..=hi).contains(&row.time);
-        self.rows(key)
-            .iter()
-            .filter(within)
-            .map(|row| row.number)
-            .collect()
-    }
-
-    fn table(&self) -> Rows {
-        let mut table = Rows::default();
-        for (key, rows) in &self.0 {
-            for row in rows {
-                table.push(*key, row.time, row.int, row.float);
-            }
-        }
-        table
-    }
-
-    /// The rows of the sessions that are over.
-    fn close(&mut self, gap: i64, until: i64) -> BTreeMap<u32, Vec<i64>> {
-        let mut closed = BTreeMap::new();
-        for (key, rows) in &mut self.0 {
-            let sessions = rows.chunk_by(|a, b| b.time - a.time <= gap);
-            let over = sessions.take_while(|session| session[session.len() - 1].time <= until);
-            let count: usize = over.map(<[Row]>::len).sum();
-            if count > 0 {
-                closed.insert(*key, rows.drain(..count).map(|row| row.number).collect());
-            }
-        }
-        self.0.retain(|_, rows| !rows.is_empty());
-        closed
-    }
-
-    /// When the earliest session of all keys ends.
-    fn first_session(&self, gap: i64) -> Option<i64> {
-        let end = |rows: &Vec<Row>| {
-            let mut sessions = rows.chunk_by(|a, b| b.time - a.time <= gap);
-            sessions.next().and_then(<[Row]>::last).map(|row| row.time)
-        };
-        self.0.values().filter_map(end).min()
-    }
-
-    fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> BTreeSet<(i64, u32)> {
-        let mut found = BTreeSet::new();
-        for (key, rows) in &self.0 {
-            for row in rows {
-                let mut end = grid.end_after(row.time);
-                while end - i128::from(grid.length) <= row.time.into() && end <= until.into() {
-                    if since.is_none_or(|since| end > since.into()) {
-                        found.insert((end as i64, *key));
-                    }
-                    end += i128::from(grid.every);
-                }
-            }
-        }
-        found
-    }
-}
 
 /// Keys as the numbers they were made of.
 fn numbers_of(keys: KeyColumn<'_>) -> Vec<u32> {
@@ -144,15 +56,26 @@ impl Script {
         let mut random = Random(seed);
         let mut requests = requests();
         requests.push((Vec::new(), Vec::new()));
-        let (aggs, dtypes) = requests.swap_remove(seed as usize % requests.len());
+        let request = requests.swap_remove(seed as usize % requests.len());
         let rows = random.pick(&[1, 7, 40, 500, 4000]);
         let mode = random.pick(&[Mode::Remove, Mode::RemoveAndEvict, Mode::KeepRows(rows)]);
+        let keys = 1 + random.below(12);
+        Self::of(seed, random, mode, request, keys)
+    }
+
+    fn of(
+        seed: u64,
+        mut random: Random,
+        mode: Mode,
+        (aggs, dtypes): (Vec<AggSpec>, Vec<DType>),
+        keys: u64,
+    ) -> Self {
         Self {
             mode,
             held: store(&aggs, &dtypes, true),
             what: format!("script {seed}, {mode:?}, {aggs:?}"),
             oracle: Oracle::default(),
-            keys: 1 + random.below(12),
+            keys,
             now: 1000,
             until: i64::MIN,
             gap: random.below(12) as i64,
@@ -503,11 +426,6 @@ fn cell(output: &Output, row: usize) -> Vec<f64> {
         }
         _ => Vec::new(),
     }
-}
-
-fn near(ours: &[f64], known: &[f64]) -> bool {
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
-    ours.len() == known.len() && ours.iter().zip(known).all(near)
 }
 
 #[test]
