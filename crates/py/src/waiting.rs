@@ -64,7 +64,7 @@ pub(crate) fn copy_rows(
     let batch = Batch::import(batch)?;
     let (columns, ends) = py.detach(|| {
         let columns = batch.columns.iter().map(|column| {
-            let mut copy = MutableArrayData::new(vec![column], false, column.len());
+            let mut copy = growing(vec![column], column.len());
             copy.try_extend(0, 0, column.len())?;
             Ok(copy.freeze())
         });
@@ -188,6 +188,14 @@ fn sort_due(due: &mut Vec<(i64, u64)>) {
     }
 }
 
+/// A column that grows by values of these.
+fn growing(parts: Vec<&ArrayData>, rows: usize) -> MutableArrayData<'_> {
+    // A field or an item may have a buffer of nulls without a null in it, for which
+    // `MutableArrayData` needs one as well.
+    let has_nulls = parts[0].data_type().is_nested();
+    MutableArrayData::new(parts, has_nulls, rows)
+}
+
 /// The values at some places of a column in parts.
 fn gathered(parts: &[&ArrayData], places: &[Place]) -> Result<ArrayData, ArrowError> {
     let kind = parts[0].data_type();
@@ -198,7 +206,7 @@ fn gathered(parts: &[&ArrayData], places: &[Place]) -> Result<ArrayData, ArrowEr
         Some(8) => fixed::<i64>(parts, places),
         Some(16) => fixed::<i128>(parts, places),
         _ => {
-            let mut grown = MutableArrayData::new(parts.to_vec(), false, places.len());
+            let mut grown = growing(parts.to_vec(), places.len());
             for (part, row) in places {
                 grown.try_extend(*part, *row, *row + 1)?;
             }

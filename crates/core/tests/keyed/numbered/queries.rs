@@ -90,5 +90,8 @@ fn queries_of_short_scripts_are_those_of_a_table() {
         script.held.check().expect("invariants");
         scripts += 1;
     }
-    assert!(scripts < 100 || compared > scripts, "{compared} of {scripts}");
+    assert!(
+        scripts < 100 || compared > scripts,
+        "{compared} of {scripts}"
+    );
 }
