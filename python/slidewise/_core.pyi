@@ -31,6 +31,7 @@ __all__ = [
     "hashes",
     "hop_windows",
     "kernel_kind",
+    "key_bytes",
     "obeys_law",
     "places_in_groups",
     "query_plan",
@@ -294,6 +295,7 @@ def take_due(
 def distinct_keys(
     keys: Sequence[object], times: object
 ) -> tuple[ArrowArray, ArrowArray]: ...
+def key_bytes(columns: Sequence[object]) -> ArrowArray: ...
 def split_numbers(
     numbers: object, ends: Sequence[int]
 ) -> tuple[list[int], ArrowArray, ArrowArray | None]: ...

@@ -395,8 +395,8 @@ class Script(Stage):
         key: Any = asked.keys
         if self.draw.random() < 0.5:
             key = dict(zip(self.plan.by, asked.keys, strict=True))
-        elif len(asked.keys) == 1 and self.draw.random() < 0.5:
-            key = asked.keys[0]
+        elif len(asked.keys) == 1 and not isinstance(asked.keys[0], dict):
+            key = self.draw.choice([key, asked.keys[0]])
         answers = self.windows.query(key, self.plan.time(asked.tick), **given)
         if list(answers) != list(wanted):
             raise DifferenceError("columns", f"{list(answers)}, not {list(wanted)}")

@@ -67,6 +67,21 @@ def test_every_window_and_aggregation(
 
 
 @pytest.mark.usefixtures("small_chunks")
+def test_keys_of_structs_and_lists(tmp_path: Path) -> None:
+    table = random_table(random.Random("nested"), 400, keys=9, span=400)
+    pairs = pa.StructArray.from_arrays(
+        [table["k"].combine_chunks(), table["g"].combine_chunks()], names=["k", "g"]
+    )
+    lists = pa.array([None if k is None else [k, None] for k in table["k"].to_pylist()])
+    table = table.append_column("pair", pairs).append_column("list", lists)
+    write_table(table, tmp_path / "in.parquet")
+    for by in ("pair", "list"):
+        spec = Spec.make(on="t", by=by, windows=60, aggs={"l": sw.last("row")})
+        rolling_file(tmp_path / "in.parquet", tmp_path / "out.arrow", spec, memory=1)
+        assert read_table(tmp_path / "out.arrow").equals(rolling_spec(table, spec))
+
+
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(
     "name", ["x.csv", "x.csv.gz", "x.parquet", "x.arrow", "x.jsonl"]
 )

@@ -280,8 +280,15 @@ def test_all_types_of_keys_and_values(spark: Any) -> None:
         "local": some(pa.timestamp("us"), [moment]),
         "duration": some(pa.duration("us"), [dt.timedelta(microseconds=5)]),
     }
+    nested = {
+        "struct": some(
+            pa.struct([("a", pa.float64()), ("b", pa.string())]),
+            [{"a": zero, "b": "x"} for zero in (0.0, -0.0, None, float("nan"))],
+        ),
+        "list": some(pa.list_(pa.float32()), [[], [0.0], [-0.0], [None, 1.5]]),
+    }
     ids = {"t": pa.array(range(count), pa.int64()), "row": range(count)}
-    table = pa.table({**columns, **ids})
+    table = pa.table({**columns, **nested, **ids})
     df = in_spark(spark, table)
     aggs = {}
     for name in columns:
@@ -289,7 +296,8 @@ def test_all_types_of_keys_and_values(spark: Any) -> None:
         aggs[f"kinds {name}"] = sw.count_distinct(name)
         aggs[f"all {name}"] = sw.collect(name)
     names = list(columns)
-    for keys in (["bool"], names[1:3], names[3:6], names[6:9], names[9:]):
+    by = (["bool"], names[1:3], names[3:6], names[6:9], names[9:])
+    for keys in (*by, ["struct"], ["list", "int8"]):
         call = {"on": "t", "by": keys, "windows": [3, 100], "aggs": aggs}
         expected = sw.rolling(table, **call)
         got = by_row(rolling(df, then_by="row", **call))

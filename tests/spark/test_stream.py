@@ -181,23 +181,39 @@ def test_a_marker_emits_the_last_rows(spark: Any, tmp_path: Path) -> None:
     assert_same(ours, sw.rolling(table, **ROLLING), ["id"])
 
 
-def test_days_and_decimals_are_keys(spark: Any, tmp_path: Path) -> None:
-    """The rule is that for tables."""
+def test_days_decimals_and_structs_are_keys(spark: Any, tmp_path: Path) -> None:
+    """The rule is that for tables: both zeros are one key, in structs and lists too."""
     feed = Feed(tmp_path, 6, LATE)
     feed.write(3)
-    exprs = {"day": "cast(t AS date)", "price": "cast(x AS decimal(21, 2))"}
+    exprs = {
+        "day": "cast(t AS date)",
+        "price": "cast(x AS decimal(21, 2))",
+        "pair": "struct(key, array(x * 0.0D))",
+    }
     keyed = read(spark, tmp_path).withColumns(
         {name: sf.expr(expr) for name, expr in exprs.items()}
     )
-    call = {**ROLLING, "by": list(exprs), "aggs": {"n": sw.count()}}
-    answers = rolling(keyed, **call, late=LATE, emit="arrival")
-    start(answers, tmp_path, "days").awaitTermination()
+    by = {"days": ["day", "price"], "pairs": ["pair"]}
+    call = {**ROLLING, "aggs": {"n": sw.count()}}
+    queries = []
+    for name, keys in by.items():
+        answers = rolling(keyed, **{**call, "by": keys}, late=LATE, emit="arrival")
+        queries.append(start(answers, tmp_path, name))
+    for query in queries:
+        query.awaitTermination()
     table = pa.concat_tables(feed.accepted())
     table = table.append_column("day", table["t"].cast(pa.date32()))
     table = table.append_column("price", table["x"].cast(pa.decimal128(21, 2)))
-    expected = sw.rolling(table, at=table, **call, arrival="batch")
-    expected = expected.drop_columns("batch")
-    assert_same(written(spark, tmp_path, "days"), expected, ["id"])
+    zeros = [None if x is None else x * 0.0 for x in table["x"].to_pylist()]
+    pairs = zip(table["key"].to_pylist(), zeros, strict=True)
+    kind = pa.struct([("key", pa.string()), ("col2", pa.list_(pa.float64()))])
+    pair = pa.array([{"key": key, "col2": [zero]} for key, zero in pairs], kind)
+    table = table.append_column("pair", pair)
+    for name, keys in by.items():
+        expected = sw.rolling(
+            table, at=table, **{**call, "by": keys}, arrival="batch"
+        ).drop_columns("batch")
+        assert_same(written(spark, tmp_path, name), expected, ["id"])
 
 
 def test_history_is_in_the_first_windows(spark: Any, tmp_path: Path) -> None:
@@ -310,7 +326,7 @@ def test_wrong_streaming_calls_are_refused_before_they_start(
     with pytest.raises(SpecError, match="is a result of slidewise already"):
         rolling(answers, **{**marked, "windows": "3s"})
     with pytest.raises(SpecError, match="cannot be a key"):
-        rolling(stream.withColumn("key", sf.array("key")), **marked)
+        rolling(stream.withColumn("key", sf.create_map("key", "key")), **marked)
     with pytest.raises(SpecError, match="cast it"):
         rolling(stream.withColumn("t", sf.col("t").cast("date")), **ROLLING, late=LATE)
     initial = spark.range(3)

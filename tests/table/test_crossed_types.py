@@ -38,6 +38,12 @@ KEYS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.timestamp("ms", "UTC"), [0, 1, None]),
     (pa.duration("s"), [0, 1, None]),
     (pa.null(), [None]),
+    (
+        pa.struct([("a", pa.string_view()), ("b", pa.int8())]),
+        [{"a": "x", "b": 1}, {"a": "x", "b": None}, {"a": None, "b": None}, None],
+    ),
+    (pa.large_list(pa.string()), [["a"], ["a", ""], ["a", None], [], None]),
+    (pa.list_(pa.bool_(), 2), [[True, False], [None, None], None]),
 ]
 # A column for delta: its type, what makes its values of numbers, and a width of 5.
 RISING: list[tuple[pa.DataType, Any, Any]] = [

@@ -6,8 +6,10 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, Int64Array, UInt32Array, make_array};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
+use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, UInt32Array, make_array};
+use arrow_buffer::{
+    BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
+};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -138,6 +140,16 @@ pub(crate) fn distinct_keys(
     Ok((firsts, ArrowArray::new(Int64Array::from(latest).into())))
 }
 
+/// The keys of some rows as a binary column: equal ones are equal keys.
+#[pyfunction]
+pub(crate) fn key_bytes(columns: Vec<Bound<'_, PyAny>>) -> PyResult<ArrowArray> {
+    let keys = KeyBytes::read_all(&columns)?;
+    let offsets: Vec<i64> = keys.offsets.iter().map(|offset| *offset as i64).collect();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let bytes = LargeBinaryArray::new(offsets, Buffer::from_vec(keys.bytes), None);
+    Ok(ArrowArray::new(bytes.into()))
+}
+
 fn read_arrays(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Encoder>> {
     let read = |column| Encoder::new(make_array(import(column)?));
     columns.iter().map(read).collect()
@@ -161,6 +173,9 @@ enum Form {
     LargeText,
     Binary,
     LargeBinary,
+    Struct(Vec<Encoder>),
+    /// The first item of each list, and the items.
+    List(Vec<usize>, Box<Encoder>),
 }
 
 impl Encoder {
@@ -181,6 +196,35 @@ impl Encoder {
             DataType::Binary => Form::Binary,
             DataType::LargeBinary => Form::LargeBinary,
             DataType::FixedSizeBinary(width) => fixed(*width as usize),
+            DataType::Struct(_) => {
+                let fields = array.as_struct().columns().iter();
+                let fields = fields.map(|field| Self::new(ArrayRef::clone(field)));
+                Form::Struct(fields.collect::<PyResult<_>>()?)
+            }
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
+                Form::List(
+                    firsts,
+                    Box::new(Self::new(ArrayRef::clone(lists.values()))?),
+                )
+            }
+            DataType::LargeList(_) => {
+                let lists = array.as_list::<i64>();
+                let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
+                Form::List(
+                    firsts,
+                    Box::new(Self::new(ArrayRef::clone(lists.values()))?),
+                )
+            }
+            DataType::FixedSizeList(_, size) => {
+                let lists = array.as_fixed_size_list();
+                let firsts = (0..=lists.len()).map(|row| row * *size as usize).collect();
+                Form::List(
+                    firsts,
+                    Box::new(Self::new(ArrayRef::clone(lists.values()))?),
+                )
+            }
             other => match other.primitive_width() {
                 Some(width) => fixed(width),
                 None => {
@@ -213,6 +257,12 @@ impl Encoder {
             Form::LargeText => put_text(array.as_string::<i64>().value(row).as_bytes(), out),
             Form::Binary => put_text(array.as_binary::<i32>().value(row), out),
             Form::LargeBinary => put_text(array.as_binary::<i64>().value(row), out),
+            Form::Struct(fields) => fields.iter().for_each(|field| field.encode(row, out)),
+            Form::List(firsts, items) => {
+                let (from, to) = (firsts[row], firsts[row + 1]);
+                out.extend_from_slice(&((to - from) as u64).to_le_bytes());
+                (from..to).for_each(|item| items.encode(item, out));
+            }
         }
     }
 }
@@ -288,8 +338,7 @@ pub(crate) fn decode<'a>(
             decoder.take(&mut key)?;
         }
     }
-    let finish = |decoder: Decoder<'_>| decoder.finish(rows);
-    decoders.into_iter().map(finish).collect()
+    decoders.into_iter().map(Decoder::finish).collect()
 }
 
 /// A column that grows by the values of keys.
@@ -297,8 +346,10 @@ struct Decoder<'a> {
     kind: &'a DataType,
     valid: BooleanBufferBuilder,
     values: MutableBuffer,
-    /// The ends of texts.
+    /// The ends of texts and lists.
     ends: MutableBuffer,
+    /// The fields of structs, or the items of lists.
+    parts: Vec<Self>,
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
@@ -313,15 +364,36 @@ fn take_word(bytes: &mut &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// An end as int32.
+fn short_end(end: usize) -> PyResult<i32> {
+    i32::try_from(end).map_err(|_| {
+        let what = "keys of more than 2 GiB: the key column must be large_string or large_list";
+        PyOverflowError::new_err(what)
+    })
+}
+
 impl<'a> Decoder<'a> {
     fn new(kind: &'a DataType, rows: usize) -> Self {
         let mut ends = MutableBuffer::new(0);
         match kind {
-            DataType::Utf8 | DataType::Binary => ends.push(0_i32),
-            DataType::LargeUtf8 | DataType::LargeBinary => ends.push(0_i64),
+            DataType::Utf8 | DataType::Binary | DataType::List(_) => ends.push(0_i32),
+            DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_) => {
+                ends.push(0_i64);
+            }
             _ => {}
         }
+        let parts = match kind {
+            DataType::Struct(fields) => fields
+                .iter()
+                .map(|field| Self::new(field.data_type(), rows))
+                .collect(),
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                vec![Self::new(item.data_type(), 0)]
+            }
+            _ => Vec::new(),
+        };
         Self {
+            parts,
             kind,
             valid: BooleanBufferBuilder::new(rows),
             values: MutableBuffer::new(0),
@@ -332,6 +404,15 @@ impl<'a> Decoder<'a> {
     /// Takes its value off a key.
     fn take(&mut self, key: &mut &[u8]) -> PyResult<()> {
         let is_valid = take(key, 1)[0] == 1;
+        self.append(is_valid, key)
+    }
+
+    /// Appends a null.
+    fn skip(&mut self) -> PyResult<()> {
+        self.append(false, &mut &[][..])
+    }
+
+    fn append(&mut self, is_valid: bool, key: &mut &[u8]) -> PyResult<()> {
         self.valid.append(is_valid);
         let mut float = || match is_valid {
             true => f64::from_bits(take_word(key)),
@@ -350,12 +431,28 @@ impl<'a> Decoder<'a> {
             DataType::Float64 => self.values.push(float()),
             DataType::Utf8 | DataType::Binary => {
                 self.take_text(key, is_valid);
-                let Ok(end) = i32::try_from(self.values.len()) else {
-                    let what = "keys of more than 2 GiB: the key column must be large_string";
-                    return Err(PyOverflowError::new_err(what));
-                };
-                self.ends.push(end);
+                self.ends.push(short_end(self.values.len())?);
             }
+            DataType::Struct(_) => {
+                for field in &mut self.parts {
+                    match is_valid {
+                        true => field.take(key)?,
+                        false => field.skip()?,
+                    }
+                }
+            }
+            DataType::List(_) => {
+                self.take_items(key, is_valid)?;
+                self.ends.push(short_end(self.parts[0].valid.len())?);
+            }
+            DataType::LargeList(_) => {
+                self.take_items(key, is_valid)?;
+                self.ends.push(self.parts[0].valid.len() as i64);
+            }
+            DataType::FixedSizeList(_, size) => match is_valid {
+                true => self.take_items(key, true)?,
+                false => (0..*size).try_for_each(|_| self.parts[0].skip())?,
+            },
             DataType::LargeUtf8 | DataType::LargeBinary => {
                 self.take_text(key, is_valid);
                 self.ends.push(self.values.len() as i64);
@@ -381,7 +478,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn finish(mut self, rows: usize) -> PyResult<ArrayData> {
+    fn take_items(&mut self, key: &mut &[u8], is_valid: bool) -> PyResult<()> {
+        let items = if is_valid { take_word(key) } else { 0 };
+        (0..items).try_for_each(|_| self.parts[0].take(key))
+    }
+
+    fn finish(mut self) -> PyResult<ArrayData> {
+        let rows = self.valid.len();
         let builder = ArrayDataBuilder::new(self.kind.clone()).len(rows);
         let nulls = NullBuffer::new(self.valid.finish());
         let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
@@ -396,6 +499,19 @@ impl<'a> Decoder<'a> {
             DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
                 let ends = Buffer::from(self.ends);
                 builder.add_buffer(ends).add_buffer(values).nulls(nulls)
+            }
+            DataType::Struct(_)
+            | DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..) => {
+                let parts = self.parts.into_iter().map(Self::finish);
+                let builder = match self.ends.is_empty() {
+                    true => builder,
+                    false => builder.add_buffer(Buffer::from(self.ends)),
+                };
+                builder
+                    .child_data(parts.collect::<PyResult<_>>()?)
+                    .nulls(nulls)
             }
             _ => builder.add_buffer(values).nulls(nulls),
         };

@@ -80,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(waiting::copy_rows, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::take_due, module)?)?;
     module.add_function(wrap_pyfunction!(key_bytes::distinct_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(key_bytes::key_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(row_numbers::split_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(row_numbers::are_among, module)?)?;
     module.add_function(wrap_pyfunction!(row_numbers::group_ends, module)?)?;

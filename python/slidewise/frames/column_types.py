@@ -31,8 +31,24 @@ def is_text(kind: pa.DataType) -> bool:
 def type_without_view(kind: pa.DataType) -> pa.DataType:
     """The type of a column as text or bytes with offsets, if it is a view of these.
 
-    Arrow cannot sort and take views.
+    Arrow cannot sort and take views. Those in structs and lists count as well.
+
+    Example:
+        >>> type_without_view(pa.list_(pa.string_view()))
+        ListType(list<item: large_string>)
     """
     if kind == pa.string_view():
         return pa.large_string()
-    return pa.large_binary() if kind == pa.binary_view() else kind
+    if kind == pa.binary_view():
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([_field_without_view(field) for field in kind.fields])
+    if pa.types.is_list(kind):
+        return pa.list_(_field_without_view(kind.value_field))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_field_without_view(kind.value_field))
+    return kind
+
+
+def _field_without_view(field: pa.Field) -> pa.Field:
+    return field.with_type(type_without_view(field.type))

@@ -17,7 +17,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import slidewise._core as _core
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
@@ -29,7 +28,7 @@ from slidewise.io.spill import SampleSort, SpillPartitions
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
-from slidewise.table.encoding import ValueColumn
+from slidewise.table.encoding import key_hashes
 from slidewise.table.time_columns import read_times
 
 __all__ = ["rolling_file"]
@@ -217,11 +216,12 @@ class _FileRolling:
         for rows in self._batches(wanted):
             self._check_times(rows, count)
             numbers = pa.array(range(count, count + len(rows)), pa.int64())
-            keys = _run_of(rows, self._spec.by)
-            ticks = [
-                read_times(frame(rows).column(name), name).ticks for name in self._order
-            ]
-            for name, column in zip(self._marks, [keys, *ticks, numbers], strict=True):
+            source = frame(rows)
+            by = [(name, source.column(name)) for name in self._spec.by]
+            keys = key_hashes(by, len(rows))
+            times = [read_times(source.column(name), name) for name in self._order]
+            marks = [keys, *(each.ticks for each in times), numbers]
+            for name, column in zip(self._marks, marks, strict=True):
                 rows = rows.append_column(name, column)
             sort.add(rows)
             count += len(rows)
@@ -268,34 +268,3 @@ class _FileRolling:
                 done(written / count)
             if not count:
                 sink.write_table(schema.empty_table())
-
-
-def _run_of(rows: pa.Table, by: Sequence[str]) -> pa.Array:
-    """A hash of the key of each row."""
-    run = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
-    for name in by:
-        run = pc.add(pc.multiply(run, pa.scalar(31, pa.int64())), _hash_of(rows, name))
-    return run
-
-
-def _hash_of(rows: pa.Table, name: str) -> pa.Array:
-    column = frame(rows).column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())
-    values = ValueColumn(name, column, nan="skip")
-    if values.family == "text":
-        hashes = values.hashes
-    elif values.family == "other":
-        raise SpecError(
-            f"column {name!r} ({column.type}) cannot be a key: "
-            "keys are numbers, text, times and the like"
-        )
-    elif pa.types.is_floating(column.type):
-        # −0.0 and 0.0 are one key.
-        wide = pc.add(values.original.cast(pa.float64()), 0.0)
-        hashes = pa.array(_core.hashes(wide))
-    else:
-        hashes = pa.array(_core.hashes(values.order))
-    return pc.fill_null(hashes, 0)

@@ -16,7 +16,7 @@ from slidewise.frames.column_types import is_number, is_text
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
 from slidewise.spec.arguments import check_columns
-from slidewise.table.asof import cast_key, same_kind
+from slidewise.table.asof import cast_key, check_key_family, same_kind
 from slidewise.table.encoding import (
     ValueColumn,
     cast_lossless,
@@ -72,7 +72,7 @@ def key_table(query: Query, key: Any) -> pa.Table:
     Args:
         query: The query.
         key: A mapping from key columns, a tuple in the order of `by=`, or the value of
-            the only key column.
+            the only key column, unless it is a mapping itself.
     """
     values = _key_values(query.spec.by, key)
     columns = {
@@ -116,7 +116,12 @@ def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
     # Arrow infers no type for these.
     large = type(value) is int and value >= 2**63
     try:
-        return _as_key(pa.array([value], pa.uint64() if large else None), kind)
+        column = pa.array([value], pa.uint64() if large else None)
+        if pa.types.is_nested(kind) and value is not None:
+            # What is missing within it has no type yet.
+            check_key_family(column.type, kind)
+            column = pa.array([value], kind)
+        return _as_key(column, kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise SpecError(
             f"{value!r} is not a key of column {name!r}, which holds {kind}: {error}"

@@ -22,7 +22,7 @@ from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import ROW
 from slidewise.spark.worker_memory import freeze_modules
-from slidewise.table.encoding import ValueColumn, row_numbers
+from slidewise.table.encoding import ValueColumn, key_hashes, row_numbers
 
 __all__ = ["PACKED", "Packer", "number_history", "unpack"]
 
@@ -132,7 +132,10 @@ def _hashes(query: StreamQuery, rows: pa.Table) -> pa.Array:
     mixed: pa.Array = None
     for name in query.spec.by:
         column = rows.column(name).combine_chunks()
-        own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
+        if pa.types.is_nested(column.type):
+            own = key_hashes([(name, column)], len(rows))
+        else:
+            own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
         mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
     if mixed is None:
         return pa.repeat(pa.scalar(0, pa.int64()), len(rows))

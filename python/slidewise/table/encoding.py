@@ -8,7 +8,7 @@ The kernel has these two types. A column of another type has three encodings:
   rows; the selected values are then taken from the column itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -27,6 +27,7 @@ __all__ = [
     "ValueColumn",
     "ValueColumns",
     "group_codes",
+    "key_hashes",
     "one_column",
     "row_numbers",
     "single_group",
@@ -518,11 +519,36 @@ def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
         # −0.0 and 0.0 are one key, and all NaNs are one key.
         column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), float("nan"), column)
+    if pa.types.is_nested(column.type):
+        # Arrow hashes neither structs nor lists.
+        column = _key_bytes(name, column)
     try:
         encoded = column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError as error:
-        raise SpecError(
-            f"column {name!r} ({column.type}) cannot be a key: "
-            "keys are numbers, text, times and the like"
-        ) from error
+        raise _no_key(name, column) from error
     return encoded.indices.view(_CODE), len(encoded.dictionary)
+
+
+def key_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> pa.Array:
+    """An int64 hash of the key of each row, the same in all processes."""
+    mixed = pa.repeat(pa.scalar(0, _INT64), rows)
+    for name, column in columns:
+        plain = storage_of(decode_dictionary(column))
+        own = pa.array(_core.hashes(_key_bytes(name, plain)))
+        mixed = pc.add(pc.multiply(mixed, pa.scalar(31, _INT64)), own)
+    return mixed
+
+
+def _key_bytes(name: str, column: pa.Array) -> pa.Array:
+    """A key column as binary: equal values are equal keys, and null is one."""
+    try:
+        return pa.array(_core.key_bytes([column]))
+    except TypeError as error:
+        raise _no_key(name, column) from error
+
+
+def _no_key(name: str, column: pa.Array) -> SpecError:
+    return SpecError(
+        f"column {name!r} ({column.type}) cannot be a key: keys are numbers, text, "
+        "times and the like, and structs and lists of these"
+    )

@@ -121,7 +121,8 @@ def rolling(
             `delta("column", 5.0)` (rows whose column is near). `"1d"` is 24 hours, also
             where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
-        by: The key column, or several: each key has its own windows. Null is a key.
+        by: The key column, or several: each key has its own windows. Keys are numbers,
+            text, times, and structs and lists of these. Null is a key, as is NaN.
         closed: The ends that belong to the window: "right" (the default), "left",
             "both" or "neither".
         ties: Whether the window of a row includes all rows of its time ("peers", as in

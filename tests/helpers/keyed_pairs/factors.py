@@ -59,6 +59,8 @@ FACTORS: dict[str, list[Any]] = {
         "date",
         "decimal",
         "binary",
+        "struct",
+        "list",
     ],
     "time": [
         "int64",

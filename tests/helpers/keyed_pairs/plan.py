@@ -32,6 +32,18 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "date": (pa.date32(), [dt.date(1969, 12, 31), None, dt.date(2024, 1, 1)]),
     "decimal": (pa.decimal128(9, 2), [Decimal("1.50"), None, Decimal("-1.50")]),
     "binary": (pa.binary(), [b"a", b"", None, b"\0"]),
+    "struct": (
+        pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))]),
+        [
+            {"a": 0.0, "b": ["x", None]},
+            {"a": -0.0, "b": ["x", None]},
+            {"a": _NANS[0], "b": []},
+            {"a": _NANS[1], "b": []},
+            {"a": None, "b": None},
+            None,
+        ],
+    ),
+    "list": (pa.list_(pa.int32()), [[1, 2], [1], [None], [], None]),
 }
 _THEN = {"none": [], "int": ["o"], "float": ["f"], "two": ["f", "o"]}
 _PAGES = {"small": 96, "medium": 2048, "real": 1 << 15}
@@ -249,4 +261,6 @@ def canonical(value: Any) -> Any:
     """The canonical form of a key: all NaNs are one key, and both zeros."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
-    return value
+    if isinstance(value, dict):
+        return tuple((name, canonical(held)) for name, held in value.items())
+    return tuple(map(canonical, value)) if isinstance(value, list) else value

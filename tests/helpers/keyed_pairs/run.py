@@ -407,6 +407,8 @@ def same(got: Any, want: Any, kind: str) -> bool:
         if not isinstance(got, list) or len(got) != len(want):
             return False
         return all(same(a, b, kind) for a, b in zip(got, want, strict=True))
+    if isinstance(want, dict):
+        return canonical(got) == canonical(want)
     if isinstance(got, float) and isinstance(want, float):
         if math.isnan(want) or math.isinf(want):
             return got == want or (math.isnan(got) and math.isnan(want))
