@@ -49,14 +49,14 @@ class Plain:
     Attributes:
         store: The native store.
         prepared: The windows, and the names of the results, for the store.
-        names: These names, in order.
+        names: These names.
         schema: The schema of a record batch of the results.
         alike: Per result, an empty column with its properties.
     """
 
     store: _core.KeyedStore
     prepared: _core.PreparedQuery
-    names: list[str]
+    names: frozenset[str]
     schema: pa.Schema
     alike: list[Result]
 
@@ -251,7 +251,7 @@ class Index:
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        return Plain(self.store, prepared, every, schema, alike)
+        return Plain(self.store, prepared, frozenset(every), schema, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""

@@ -116,10 +116,12 @@ class Queries(Locked):
             >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
             11
         """
-        shard = self._asked("query()")
-        query, reader = shard.query, self._fold_reader(shard)
-        tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
-        check_bool(valid_until, "valid_until")
+        shard, reader = self._state("query()")
+        query = shard.query
+        is_latest = at is LATEST or _is_latest(at)
+        tick = self._latest() if is_latest else tick_of(at, query.times)
+        if valid_until is not False:
+            check_bool(valid_until, "valid_until")
         is_declared = windows is None and plus is None and not valid_until
         if reader is not None and is_declared:
             answer = reader.ask(key, tick)
@@ -189,11 +191,12 @@ class Queries(Locked):
         self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
     ) -> Any:
         """`query_many` of a table that is not lazy."""
-        shard = self._asked("query_many()")
-        query, reader = shard.query, self._fold_reader(shard)
-        check_bool(valid_until, "valid_until")
+        shard, reader = self._state("query_many()")
+        query = shard.query
+        if valid_until is not False:
+            check_bool(valid_until, "valid_until")
         is_declared = windows is None and plus is None and not valid_until
-        each = isinstance(at, str) and at != LATEST
+        each = at is not None and isinstance(at, str) and at != LATEST
         tick = None
         if not each:
             tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
@@ -248,6 +251,20 @@ class Queries(Locked):
             )
         return shard
 
+    def _state(self, call: str) -> tuple[Shard, FoldReader | None]:
+        """The state, for a query, and the reader of its entries: see `_fold_reader`."""
+        shard, reader = self._shard, self._reader
+        # Few steps for most queries: the reader is that of the state.
+        if (
+            shard is None
+            or reader is None
+            or reader.index is not shard.index
+            or self._before is not None
+        ):
+            shard = self._asked(call)
+            reader = self._fold_reader(shard)
+        return shard, reader
+
     def _fold_reader(self, shard: Shard) -> FoldReader | None:
         """The reader of the entries of a state; None if results cannot be folded."""
         reader = self._reader
@@ -257,10 +274,12 @@ class Queries(Locked):
 
     def _latest(self) -> int:
         """The latest time of the stream."""
-        known = [time for time in (self._largest, self._watermark) if time is not None]
-        if not known:
+        largest, watermark = self._largest, self._watermark
+        if largest is None or (watermark is not None and watermark > largest):
+            largest = watermark
+        if largest is None:
             raise SpecError("there are no rows yet, and no latest time: give at=")
-        return max(known)
+        return largest
 
     def _results(
         self, shard: Shard, questions: Questions, windows: Any, valid_until: bool
@@ -332,9 +351,11 @@ def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[An
 
 def _holds_lists(keys: Any) -> bool:
     """Whether the keys are a dict with a list among its columns."""
-    return isinstance(keys, dict) and any(
-        isinstance(values, list) for values in keys.values()
-    )
+    if isinstance(keys, dict):
+        for values in keys.values():
+            if isinstance(values, list):
+                return True
+    return False
 
 
 def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:

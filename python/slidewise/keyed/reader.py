@@ -174,16 +174,21 @@ class FoldReader:
         The answer contains the given lists, not copies.
         """
         asks = self._asks
-        if asks is None or not keys.keys().isdisjoint(asks.names):
+        if asks is None:
             return None
+        rows = None
         for name, values in keys.items():
-            if not isinstance(values, list) or not isinstance(name, str):
+            if (
+                not isinstance(values, list)
+                or not isinstance(name, str)
+                or name in asks.names
+                or (rows is not None and len(values) != rows)
+            ):
                 return None
+            rows = len(values)
         try:
             columns = [keys[name] for name in self.query.spec.by]
         except KeyError:
-            return None
-        if len(keys) > 1 and len({len(column) for column in keys.values()}) > 1:
             return None
         found = asks.store.ask_lists(asks.prepared, columns, tick) if columns else None
         return None if found is None else {**keys, **found}
@@ -194,7 +199,7 @@ class FoldReader:
         kinds = dict(zip(names, schema.types, strict=True))
         held = [(name, self.query.kept_schema.field(name).type) for name in by]
         right = by and all(kinds.get(name) == kind for name, kind in held)
-        apart = len(names) == len(kinds) and kinds.keys().isdisjoint(asks.names)
+        apart = len(names) == len(kinds) and asks.names.isdisjoint(kinds)
         if not right or not apart:
             return None
         places = [names.index(name) for name in by]
