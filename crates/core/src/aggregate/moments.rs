@@ -42,6 +42,7 @@ pub fn squares_of_one(value: f64) -> Twofold {
 
 /// Chan's update: squares of both sides plus the part between their means. `sum` is the
 /// offset of the sums.
+#[inline]
 pub fn squares(
     a: &[u64],
     b: &[u64],
@@ -117,15 +118,11 @@ pub fn squares_left(
 /// Two passes over a run: distances from the approximate mean, corrected by their sum. For
 /// the squares of large distances, `halves` gives half of each distance.
 pub fn squares_about<H: Iterator<Item = f64>>(
-    distances: impl Iterator<Item = f64>,
+    distances: impl Iterator<Item = f64> + Clone,
     count: u64,
     halves: impl FnOnce() -> H,
 ) -> Twofold {
-    let (mut first, mut second) = (Twofold::new(0.0), Twofold::new(0.0));
-    for distance in distances {
-        first = first.plus(distance);
-        second = second.plus(distance * distance);
-    }
+    let (first, second) = sum_and_squares(distances);
     let drift = first.value();
     let drift = -(drift * drift) / count as f64;
     let corrected = match second.is_finite() && drift.is_finite() {
@@ -136,6 +133,37 @@ pub fn squares_about<H: Iterator<Item = f64>>(
         return Twofold::new(0.0);
     }
     corrected
+}
+
+/// The sums of some distances and of their squares.
+fn sum_and_squares(distances: impl Iterator<Item = f64> + Clone) -> (Twofold, Twofold) {
+    // Two lanes of one register. An error that is not finite stays so, and is checked once.
+    let (mut sums, mut errors) = ([0.0; 2], [0.0; 2]);
+    for distance in distances.clone() {
+        let terms = [distance, distance * distance];
+        for lane in 0..2 {
+            let (sum, error) = two_sum(sums[lane], terms[lane]);
+            sums[lane] = sum;
+            errors[lane] += error;
+        }
+    }
+    let lane = |lane: usize| Twofold {
+        sum: sums[lane],
+        error: errors[lane],
+    };
+    match errors.iter().all(|error| error.is_finite()) {
+        true => (lane(0), lane(1)),
+        false => sum_and_squares_by_steps(distances),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn sum_and_squares_by_steps(distances: impl Iterator<Item = f64>) -> (Twofold, Twofold) {
+    let zeros = (Twofold::new(0.0), Twofold::new(0.0));
+    distances.fold(zeros, |(first, second), distance| {
+        (first.plus(distance), second.plus(distance * distance))
+    })
 }
 
 #[cold]
@@ -185,6 +213,7 @@ pub fn mean_gap(a: &[u64], b: &[u64], n: usize, sum: usize, floats: bool) -> f64
 
 /// mean(b) − mean(a), through `n_a·sum_b − n_b·sum_a` in twofold arithmetic: equal large
 /// means cancel exactly.
+#[inline]
 pub fn mean_gap_f(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
     let (count_a, count_b) = (a[n] as f64, b[n] as f64);
     let (sum_a, sum_b) = (
@@ -428,5 +457,23 @@ mod tests {
         let a = product(product(huge, huge), product(-huge, huge));
         let b = product(huge, product(huge, product(-huge, huge)));
         assert_eq!((a, b), (-BEYOND, -BEYOND));
+    }
+
+    #[test]
+    fn sums_and_squares_are_those_of_single_steps() {
+        let bits = |(first, second): (Twofold, Twofold)| (first.to_words(), second.to_words());
+        let distances: Vec<f64> = (0..200)
+            .map(|at| f64::from(at * 7919 % 1000 - 500) / 3.7)
+            .collect();
+        for count in [0, 1, 2, 3, 64, 200] {
+            for factor in [1.0, 1e-170, 1e160, 1e305] {
+                let scaled = distances[..count].iter().map(|distance| distance * factor);
+                assert_eq!(
+                    bits(sum_and_squares(scaled.clone())),
+                    bits(sum_and_squares_by_steps(scaled)),
+                    "{count} distances by {factor}"
+                );
+            }
+        }
     }
 }
