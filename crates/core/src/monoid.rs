@@ -81,7 +81,7 @@ pub trait Monoid: Clone + Send + Sync + 'static {
     }
 
     /// Appends the folds of `acc` and the first one, two and so on of a run behind it. This
-    /// and the next two are overridden where many partials are made faster than one by one.
+    /// and the next three are overridden where many partials are made faster than one by one.
     fn folds(&self, run: &[Self::In], acc: Self::Partial, out: &mut Vec<Self::Partial>) {
         folds_one_by_one(self, run, acc, out);
     }
@@ -89,6 +89,19 @@ pub trait Monoid: Clone + Send + Sync + 'static {
     /// Appends the folds of the last one, two and so on of a run, and `acc` behind them.
     fn folds_back(&self, run: &[Self::In], acc: Self::Partial, out: &mut Vec<Self::Partial>) {
         folds_back_one_by_one(self, run, acc, out);
+    }
+
+    /// The fold of `acc` and a run of partials behind it, which are combined one after the
+    /// other; `None` if there are none.
+    fn combine_run<'a>(
+        &self,
+        acc: Option<Self::Partial>,
+        run: impl ExactSizeIterator<Item = &'a Self::Partial> + Clone,
+    ) -> Option<Self::Partial>
+    where
+        Self::Partial: 'a,
+    {
+        combine_one_by_one(self, acc, run)
     }
 
     /// Appends `combine(older[a], younger[b])` for each pair of places.
@@ -114,6 +127,16 @@ pub fn folds_one_by_one<M: Monoid>(
         monoid.absorb(&mut acc, value);
         out.push(acc.clone());
     }
+}
+
+/// Implements [`Monoid::combine_run`] by [`Monoid::combine`], partial by partial.
+pub fn combine_one_by_one<'a, M: Monoid>(
+    monoid: &M,
+    acc: Option<M::Partial>,
+    mut run: impl Iterator<Item = &'a M::Partial>,
+) -> Option<M::Partial> {
+    let first = acc.or_else(|| run.next().cloned())?;
+    Some(run.fold(first, |acc, partial| monoid.combine(&acc, partial)))
 }
 
 /// Implements [`Monoid::folds_back`] by [`Monoid::combine`], value by value.

@@ -40,7 +40,78 @@ pub fn folds_back<R: AsRef<[u64]>, P: Words>(
     }
 }
 
+/// The most partials that `combine_run` combines at a time.
+const RUN: usize = 16;
+
+/// The fold of `acc` and some partials, in order. Component by component: the steps of one
+/// overlap in the processor, and are dispatched once.
+pub fn combine_run<'a, P: Words>(
+    components: &[Component],
+    mut acc: P,
+    mut run: impl ExactSizeIterator<Item = &'a P> + Clone,
+) -> P {
+    // The folds of `acc` and the first one, two, ... of them.
+    let mut folds: [P; RUN] = std::array::from_fn(|_| acc.clone());
+    while run.len() > 0 {
+        let count = run.len().min(RUN);
+        let partials = run.clone().take(count).map(AsRef::as_ref);
+        for component in components {
+            component.combine_run(acc.as_ref(), partials.clone(), &mut folds[..count]);
+        }
+        acc.clone_from(&folds[count - 1]);
+        run.nth(count - 1);
+    }
+    acc
+}
+
 impl Component {
+    /// `out[i] := acc ⊗ run[0] ⊗ … ⊗ run[i]`. `out` holds those of the components before.
+    fn combine_run<'a, P: Words>(
+        &self,
+        acc: &[u64],
+        run: impl Iterator<Item = &'a [u64]>,
+        out: &mut [P],
+    ) {
+        let at = self.at;
+        match self.op {
+            Op::Rows | Op::Count => {
+                let mut count = acc[at];
+                for (partial, out) in run.zip(out) {
+                    count = count.wrapping_add(partial[at]);
+                    out.as_mut()[at] = count;
+                }
+            }
+            Op::SumF | Op::Logs => {
+                let mut sum = Twofold::from_words(&acc[at..]);
+                for (partial, out) in run.zip(out) {
+                    sum = sum.combine(Twofold::from_words(&partial[at..]));
+                    put(out.as_mut(), at, sum.to_words());
+                }
+            }
+            Op::SumI => {
+                let mut sum = get_i128(acc, at);
+                for (partial, out) in run.zip(out) {
+                    sum = sum.wrapping_add(get_i128(partial, at));
+                    put_i128(out.as_mut(), at, sum);
+                }
+            }
+            Op::Extreme { .. } => {
+                let mut most = acc[at] as i64;
+                for (partial, out) in run.zip(out) {
+                    most = most.max(partial[at] as i64);
+                    out.as_mut()[at] = most as u64;
+                }
+            }
+            _ => {
+                for (index, partial) in run.enumerate() {
+                    let (before, from) = out.split_at_mut(index);
+                    let older = before.last().map_or(acc, AsRef::as_ref);
+                    self.combine(older, partial, from[0].as_mut());
+                }
+            }
+        }
+    }
+
     fn folds<'a, P: AsMut<[u64]>>(
         &self,
         rows: impl Iterator<Item = &'a [u64]>,

@@ -17,9 +17,15 @@ use super::widening::{self, Erased};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, NumberRun};
 use crate::batch::Batch;
 use crate::monoid::{
-    Entry, HandleSlot, Invertible, Law, Monoid, folds_back_one_by_one, folds_one_by_one,
+    Entry, HandleSlot, Invertible, Law, Monoid, combine_one_by_one, folds_back_one_by_one,
+    folds_one_by_one,
 };
 use crate::snapshot::{Codec, Reader, Result, damaged};
+
+/// The least number of partials that are combined component by component, and the most words
+/// of each: more are boxed, and a run would take a box for each.
+const MIN_RUN: usize = 3;
+const MOST_WORDS: usize = 8;
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
 pub trait Words:
@@ -452,6 +458,21 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
             true => component_runs::folds_back(&self.plan.components, run, &acc, out),
             false => folds_back_one_by_one(self, run, acc, out),
         }
+    }
+    fn combine_run<'a>(
+        &self,
+        acc: Option<P>,
+        mut run: impl ExactSizeIterator<Item = &'a P> + Clone,
+    ) -> Option<P> {
+        if self.plan.common.is_some() || run.len() < MIN_RUN || self.plan.words > MOST_WORDS {
+            return combine_one_by_one(self, acc, run);
+        }
+        let first = acc.or_else(|| run.next().cloned())?;
+        Some(component_runs::combine_run(
+            &self.plan.components,
+            first,
+            run,
+        ))
     }
     fn combine_pairs(&self, sides: (&[P], &[P]), pairs: &[(u32, u32)], out: &mut Vec<P>) {
         let from = out.len();

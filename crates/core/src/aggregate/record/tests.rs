@@ -146,3 +146,50 @@ fn runs_are_folded_and_answered_as_rows_are() {
         }
     }
 }
+
+#[test]
+fn runs_of_partials_are_combined_as_single_ones() {
+    use Kind::{ArgMax, Count, First, GeometricMean, Last, Max, Mean, Min, MinCount, Range};
+    use Kind::{Skewness, Stddev, Sum, Variance};
+    let agg = |(kind, col)| AggSpec {
+        kind,
+        of: Some(col),
+        by: Some(1),
+        ddof: 1,
+    };
+    // Each takes eight words at most.
+    let requests = [
+        vec![(Count, 0), (Sum, 1), (Max, 1), (Stddev, 1)],
+        vec![(Sum, 0), (Variance, 0), (Min, 0)],
+        vec![(First, 0), (Last, 1), (ArgMax, 0)],
+        vec![(MinCount, 1), (Range, 1), (GeometricMean, 1)],
+        vec![(Skewness, 1)],
+        vec![(Mean, 1)],
+    ];
+    let wild = [f64::INFINITY, f64::NAN, 1e308, 1e308, -1e308, -0.0];
+    for (request, wild) in requests
+        .iter()
+        .flat_map(|r| [(r, &[0.5][..]), (r, &wild[..])])
+    {
+        let aggs: Vec<_> = request.iter().copied().map(agg).collect();
+        let plan = RecordPlan::new(&aggs, &[DType::I64, DType::F64]);
+        assert!(plan.words() <= 8, "{request:?}");
+        let record = Record::<[u64; 2], [u64; 8]>::new(plan);
+        let row = |step: usize| {
+            let float = match step % 7 {
+                0 => wild[step / 7 % wild.len()],
+                _ => (step * 7919 % 1000) as f64 / 8.1,
+            };
+            [(step * 37 % 11) as u64, f64::to_bits(float)]
+        };
+        let part = |at: usize| record.fold(&(at * 3..at * 3 + at % 4).map(row).collect::<Vec<_>>());
+        let partials: Vec<_> = (0..70).map(part).collect();
+        for count in (0..40).chain([64, 70]) {
+            for acc in [None, Some(part(99))] {
+                let run = partials[..count].iter();
+                let whole = combine_one_by_one(&record, acc, run.clone());
+                assert_eq!(record.combine_run(acc, run), whole, "{request:?} {count}");
+            }
+        }
+    }
+}

@@ -50,19 +50,26 @@ impl<M: Monoid> Forest<M> {
         // The first child that may hold `lo`, and the first that is after `hi`.
         let from = children[1..].partition_point(|child| child.first < lo);
         let to = from + children[from..].partition_point(|child| child.first <= hi);
-        for at in from..to {
+        let end_of = |at: usize| children.get(at + 1).map_or(end, |next| next.first);
+        let is_whole = |at: usize| {
             let child = &children[at];
-            let last = children.get(at + 1).map_or(end, |next| next.first);
-            match (&child.agg, child.below) {
-                (Some(whole), _) if lo <= child.first && last <= hi => {
-                    *acc = Some(match acc.take() {
-                        Some(older) => monoid.combine(&older, whole),
-                        None => whole.clone(),
-                    });
-                }
-                (_, Below::Leaf(block)) => self.fold_leaf(monoid, block, (lo, hi), acc),
-                (_, Below::Node(node)) => self.fold_node(monoid, node, (lo, hi), last, acc),
+            child.agg.is_some() && lo <= child.first && end_of(at) <= hi
+        };
+        let mut at = from;
+        while at < to {
+            let stop = (at..to).find(|at| !is_whole(*at)).unwrap_or(to);
+            if at < stop {
+                let wholes = children[at..stop].iter();
+                let wholes = wholes.map(|child| child.agg.as_ref().expect("it has a fold"));
+                *acc = monoid.combine_run(acc.take(), wholes);
+                at = stop;
+                continue;
             }
+            match children[at].below {
+                Below::Leaf(block) => self.fold_leaf(monoid, block, (lo, hi), acc),
+                Below::Node(node) => self.fold_node(monoid, node, (lo, hi), end_of(at), acc),
+            }
+            at += 1;
         }
     }
 
