@@ -19,6 +19,8 @@ use crate::rolling::{Filling, Span, fill_columns};
 const SHARDS: usize = 16;
 /// The most rows that a batch inserts while it holds the lock of a shard.
 const ROWS_PER_HOLD: usize = 64;
+/// The number of rows whose entries are prefetched together for a query.
+const ROWS_TOGETHER: usize = 16;
 /// The number of a key without entries.
 const NO_KEY: u32 = u32::MAX;
 
@@ -192,8 +194,9 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let (mut done, mut warmed) = (0, warm);
         for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
             if done >= warmed {
-                shard.warm(some(&rows[done..]));
-                warmed = done + ROWS_PER_HOLD;
+                let next = &rows[done..rows.len().min(done + ROWS_TOGETHER)];
+                shard.warm_for_query(next);
+                warmed = done + next.len();
             }
             done += of_key.len();
             let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
