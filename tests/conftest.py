@@ -46,12 +46,23 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def limit_process(item: pytest.Item) -> None:
+    """Ends the process some seconds after the limit of a test."""
+    if (limit := limit_of(item)) > 0:
+        stderr = item.config.stash[STDERR]
+        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=stderr)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """pytest lifts the limit when a test fails, whose teardown may hang."""
+    if isinstance(node, pytest.Item):
+        limit_process(node)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    limit = limit_of(item)
-    stderr = item.config.stash[STDERR]
-    if limit > 0:
-        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=stderr)
+    limit_process(item)
     try:
         return (yield)
     finally:

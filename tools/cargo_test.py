@@ -2,9 +2,10 @@
 
     python tools/cargo_test.py -p slidewise-core
 
-libtest reports a test that takes a minute, and goes on waiting. This script waits
-another minute, since other work may share the cores. cargo-nextest would end the test,
-but it is a binary from one host only, or takes minutes to compile.
+libtest reports a test that takes a minute, and goes on waiting. This script ends the
+run if the test does not work. A test that works gets another minute, since other work
+may share the cores. cargo-nextest would end the test, but it is a binary from one host
+only, or takes minutes to compile.
 """
 
 import os
@@ -12,38 +13,79 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 SLOW = "has been running for over 60 seconds"
-GRACE = float(os.environ.get("SLIDEWISE_TEST_GRACE", 60))
+GRACE = 60
+LOOK = 2  # seconds to see whether a thread works
+
+
+def used(test: str, session: int) -> dict[Path, int]:
+    """Nanoseconds that threads of a test ran or waited for a processor.
+
+    libtest names the thread like the test; Linux keeps 15 bytes of the name.
+    """
+    times = {}
+    for comm in Path("/proc").glob("[0-9]*/task/[0-9]*/comm"):
+        try:
+            if comm.read_text().rstrip("\n") != test[:15]:
+                continue
+            if os.getsid(int(comm.parts[2])) == session:
+                ran, waited, _ = (comm.parent / "schedstat").read_text().split()
+                times[comm.parent] = int(ran) + int(waited)
+        except OSError:  # it has ended
+            pass
+    return times
+
+
+def works(test: str, session: int) -> bool:
+    """Whether all threads that may be the test's work. False where Linux is not."""
+    before = used(test, session)
+    time.sleep(LOOK)
+    after = used(test, session)
+    return after != {} and all(
+        after[thread] - before.get(thread, 0) > LOOK * 10**8 for thread in after
+    )
 
 
 def main(arguments: list[str]) -> int:
     """The exit code of cargo, or 1."""
-    command = ["cargo", "test", "--locked", *arguments]
+    # A single thread would run the tests itself, and report none of them.
+    threads = str(max(2, os.cpu_count() or 2))
     cargo = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ["cargo", "test", "--locked", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={"RUST_TEST_THREADS": threads, **os.environ},
     )
     assert cargo.stdout is not None
-    slow: dict[str, threading.Timer] = {}
+    slow: set[str] = set()
 
-    def end(name: str) -> None:
-        print(f"cargo test was ended: {name} takes too long", file=sys.stderr)
-        os.killpg(cargo.pid, signal.SIGKILL)
+    def watch(test: str) -> None:
+        latest = time.monotonic() + GRACE
+        while works(test, cargo.pid) and time.monotonic() < latest:
+            pass
+        if test in slow:
+            print(f"cargo test was ended: {test} hangs", file=sys.stderr)
+            os.killpg(cargo.pid, signal.SIGKILL)
 
     try:
         for line in cargo.stdout:
             print(line, end="", flush=True)
-            name = line.removeprefix("test ").split(" ")[0].strip()
             if SLOW in line:
-                slow[name] = threading.Timer(GRACE, end, [name])
-                slow[name].start()
-            elif name in slow:
-                slow.pop(name).cancel()
+                test = line.removeprefix("test ").partition(SLOW)[0].strip()
+                slow.add(test)
+                threading.Thread(target=watch, args=[test], daemon=True).start()
+            else:
+                slow.difference_update(
+                    [t for t in slow if line.startswith(f"test {t} ")]
+                )
         code = cargo.wait()
         return code if code >= 0 else 1  # ended by a signal
     finally:
-        for timer in slow.values():
-            timer.cancel()
+        slow.clear()
         if cargo.poll() is None:
             os.killpg(cargo.pid, signal.SIGKILL)
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 from hypothesis import core
 from hypothesis.internal.conjecture import engine
@@ -42,6 +43,34 @@ def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
     assert "Timeout" in done.stdout + done.stderr
 
 
+WATCHED = """
+import os, hangs, pytest
+def pytest_configure():
+    global watch
+    watch = hangs.Watch(idle=1, grace=5, stderr=os.dup(2))
+@pytest.fixture(autouse=True)
+def watched():
+    watch.test = "test_it"
+    yield
+    watch.test = None
+"""
+WORKS = (
+    "import time; end = time.process_time() + 3\n    while time.process_time() < end: 0"
+)
+
+
+@pytest.mark.skipif(not hangs.PROC.exists(), reason="the watch needs Linux")
+@pytest.mark.parametrize(("code", "fails"), [(WAITS["python"], True), (WORKS, False)])
+def test_a_watched_test_fails_if_it_does_not_work(
+    tmp_path: Path, code: str, fails: bool
+) -> None:
+    """So do tests of Spark, within a minute; other tests have a shorter limit."""
+    (tmp_path / "conftest.py").write_text(WATCHED)
+    done = pytest_on(tmp_path, code, limit=30, grace=1)
+    assert done.returncode == fails, done.stdout + done.stderr
+    assert ("test_it: no work for 1 s" in done.stderr) == fails
+
+
 def test_an_option_removes_the_limit(tmp_path: Path) -> None:
     """Long runs have `--timeout 0`."""
     code = "import time; time.sleep(0.5)"
@@ -54,23 +83,38 @@ def test_a_failing_example_is_reported_in_time(pytestconfig: pytest.Config) -> N
     assert core.global_force_seed is not None
 
 
-def test_a_deadlock_in_cargo_test_fails(tmp_path: Path) -> None:
-    """A test that libtest reports after a minute ends the run soon after."""
+# The test "cargo" is the shell itself, which works for some seconds.
+WORKING_SHELL = (
+    "i=0; while [ $i -lt 2000000 ]; do i=$((i + 1)); done; echo 'test cargo ... ok'"
+)
+
+
+@pytest.mark.parametrize(
+    ("test", "rest", "code"),
+    [
+        ("waits", "sleep 1000", 1),
+        ("cargo", WORKING_SHELL, 0),
+    ],
+)
+def test_a_deadlock_in_cargo_test_fails(
+    tmp_path: Path, test: str, rest: str, code: int
+) -> None:
+    """libtest reports a test after a minute; the run ends if the test does not work."""
     cargo = tmp_path / "cargo"
-    line = "test waits has been running for over 60 seconds"
-    cargo.write_text(f"#!/bin/sh\necho 'test one ... ok'\necho '{line}'\nsleep 1000\n")
+    line = f"test {test} has been running for over 60 seconds"
+    cargo.write_text(f"#!/bin/sh\necho 'test one ... ok'\necho '{line}'\n{rest}\n")
     cargo.chmod(0o755)
     done = subprocess.run(
         [sys.executable, ROOT / "tools/cargo_test.py"],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "SLIDEWISE_TEST_GRACE": "1"},
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
         timeout=40,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == code
     assert line in done.stdout
-    assert "ended" in done.stderr
+    assert ("ended" in done.stderr) == (code == 1)
 
 
 @pytest.mark.parametrize("code", [0, 101])

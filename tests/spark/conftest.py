@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hangs
 import kafka_broker
 import pytest
 import streams
@@ -18,8 +19,28 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", streams.JVM)
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
-# The first test starts a JVM, and workers share two cores with other processes.
+# Seconds for a test that works: cores may be shared. A test that hangs fails after IDLE
+# seconds; if it still hangs after GRACE seconds, the process ends.
 SECONDS = 240
+IDLE, GRACE = 40, 10
+WATCH = pytest.StashKey[hangs.Watch]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[WATCH] = hangs.Watch(IDLE, GRACE, os.dup(2))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    watch = item.config.stash[WATCH]
+    watch.test = item.nodeid if Path(__file__).parent in item.path.parents else None
+    try:
+        return (yield)
+    finally:
+        watch.test = None
+        if watch.hung:
+            # The next tests would wait for the same Spark.
+            item.session.shouldfail = f"{watch.hung} hangs"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +58,7 @@ def _as_configured(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(pytestconfig: pytest.Config) -> Iterator[Any]:
     from slidewise.spark import session
 
     # Workers import the definitions of tests from the folders of the tests.
@@ -61,4 +82,7 @@ def spark() -> Iterator[Any]:
     except SlidewiseError as error:
         pytest.skip(str(error))
     yield made
-    made.stop()
+    if pytestconfig.stash[WATCH].hung:
+        made.sparkContext._gateway.proc.kill()  # its stop would wait for tasks
+    else:
+        made.stop()
