@@ -77,6 +77,27 @@ fn the_classic_tree_takes_o_log_n_worst_case() {
     }
 }
 
+/// A change below an outermost child takes two combines per level. Beside them, a slide folds
+/// its leaves and what splits and merges change.
+#[test]
+fn the_classic_tree_folds_no_node_again_for_a_change_at_its_ends() {
+    for log in sizes().filter(|log| *log > 8) {
+        let n = 1_usize << log;
+        for arity in ARITIES {
+            let mut tree = filled(BTree::new(Affine::<0>, Ties::Combine, arity), n);
+            let slides = 4 * n;
+            let mut total = 0.0;
+            for item in n..n + slides {
+                total += combines(|| tree.evict());
+                total += combines(|| tree.insert(item as i64 * GAP, Entry::Raw(7)));
+            }
+            let each = total / slides as f64;
+            let bound = 4.0 * levels(arity, n) + 4.0 * arity as f64;
+            require(each, bound, format_args!("slide, μ {arity}, n {n}"));
+        }
+    }
+}
+
 #[test]
 fn fiba_slides_in_order_in_amortised_constant_time() {
     for log in sizes() {

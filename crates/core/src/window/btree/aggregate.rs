@@ -73,16 +73,48 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
 #[inline(always)]
 fn own_inner<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
-    Inner { node, children }: &Inner<M::Partial, E, K>,
+    inner: &Inner<M::Partial, E, K>,
     kind: Kind,
+) -> Agg<M::Partial> {
+    if inner.node.len() == 0 {
+        // A root with one child, which takes its place next.
+        return inner.children[0].agg();
+    }
+    with_ends(monoid, inner, middle(monoid, inner), kind)
+}
+
+/// Adds the outermost children that an aggregate of that kind covers to Π inner.
+#[inline(always)]
+fn with_ends<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    Inner { node, children, .. }: &Inner<M::Partial, E, K>,
+    Agg {
+        mut partial,
+        mut count,
+    }: Agg<M::Partial>,
+    kind: Kind,
+) -> Agg<M::Partial> {
+    if matches!(kind, Kind::Left | Kind::Up) {
+        let last = &children[node.len()];
+        count += last.count;
+        partial = monoid.combine(&partial, &last.partial);
+    }
+    if matches!(kind, Kind::Right | Kind::Up) {
+        let first = &children[0];
+        count += first.count;
+        partial = monoid.combine(&first.partial, &partial);
+    }
+    Agg { partial, count }
+}
+
+/// Π inner of a node with entries: without its outermost children.
+#[inline(always)]
+pub(super) fn middle<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    Inner { node, children, .. }: &Inner<M::Partial, E, K>,
 ) -> Agg<M::Partial> {
     let (values, len) = (node.values(), node.len());
     let mut count = len as u32;
-    if len == 0 {
-        // A root with one child, which takes its place next.
-        return children[0].agg();
-    }
-    // The first child comes last: a change at the earlier end waits for no other combine.
     let mut partial = values[0].clone();
     for at in 1..E {
         short_loop();
@@ -93,17 +125,35 @@ fn own_inner<M: Monoid, const E: usize, const K: usize>(
         partial = monoid.combine(&partial, &children[at].partial);
         partial = monoid.combine(&partial, &values[at]);
     }
-    if matches!(kind, Kind::Left | Kind::Up) {
-        let last = &children[len];
-        count += last.count;
-        partial = monoid.combine(&partial, &last.partial);
-    }
-    if matches!(kind, Kind::Right | Kind::Up) {
-        let first = &children[0];
-        count += first.count;
-        partial = monoid.combine(&first.partial, &partial);
-    }
     Agg { partial, count }
+}
+
+/// Stores the new Π↑ of a child and gives that of its parent. The Π inner of the parent is
+/// folded again only if it covers the child.
+#[inline(always)]
+fn renew<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    inner: &mut Inner<M::Partial, E, K>,
+    at: usize,
+    partial: M::Partial,
+) -> M::Partial {
+    let len = inner.node.len();
+    if at == 0 {
+        let rest = monoid.combine(&inner.middle, &inner.children[len].partial);
+        let whole = monoid.combine(&partial, &rest);
+        inner.children[0].partial = partial;
+        return whole;
+    }
+    if at == len {
+        let rest = monoid.combine(&inner.children[0].partial, &inner.middle);
+        let whole = monoid.combine(&rest, &partial);
+        inner.children[at].partial = partial;
+        return whole;
+    }
+    inner.children[at].partial = partial;
+    inner.middle = middle(monoid, inner).partial;
+    let rest = monoid.combine(&inner.middle, &inner.children[len].partial);
+    monoid.combine(&inner.children[0].partial, &rest)
 }
 
 /// Repairs the aggregates of the changed nodes of a spine, and of the nodes below them there.
@@ -219,10 +269,19 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         left || right
     }
 
-    /// Π↑ of a node, from its contents. Not inlined: compiled once per tree.
+    /// Π↑ of a node, from its contents; stores its Π inner. Not inlined: compiled once per tree.
     #[inline(never)]
-    pub(in crate::window) fn whole(&self, id: Id) -> Agg<M::Partial> {
-        own(&self.monoid, &self.nodes, id, Kind::Up)
+    pub(in crate::window) fn whole(&mut self, id: Id) -> Agg<M::Partial> {
+        if is_leaf(id) {
+            return own_leaf(&self.monoid, self.nodes.leaf(id));
+        }
+        let inner = self.nodes.inner_mut(id);
+        if inner.node.len() == 0 {
+            return inner.children[0].agg();
+        }
+        let middle = middle(&self.monoid, inner);
+        inner.middle = middle.partial.clone();
+        with_ends(&self.monoid, inner, middle, Kind::Up)
     }
 
     /// Repairs the aggregates after a change of a node on the path of the last search; it has
@@ -233,6 +292,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let mut level = self.nodes.level(id);
         let until = self.path.start.min(self.left.height());
         if level >= until {
+            if self.fingers.is_none() {
+                debug_assert_eq!(id, self.root);
+                let whole = self.whole(id).partial;
+                return self.settle(whole);
+            }
             return self.reached(id, level);
         }
         let mut partial = match is_leaf(id) {
@@ -242,32 +306,34 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let mut id = self.nodes.parent(id);
         loop {
             level += 1;
+            let at = self.path.at(level);
             let inner = self.nodes.inner_mut(id);
-            let child = &mut inner.children[self.path.at(level)];
-            child.partial = partial;
-            child.count = child.count.wrapping_add_signed(grown);
-            if level >= until {
-                break;
+            let count = &mut inner.children[at].count;
+            *count = count.wrapping_add_signed(grown);
+            if level >= until && self.fingers.is_some() {
+                inner.children[at].partial = partial;
+                return self.reached(id, level);
             }
-            partial = own_inner(&self.monoid, inner, Kind::Up).partial;
+            partial = renew(&self.monoid, inner, at, partial);
+            if level >= until {
+                debug_assert_eq!(id, self.root);
+                return self.settle(partial);
+            }
             id = inner.node.parent();
         }
-        self.reached(id, level);
     }
 
-    /// Ends a repair at the root or, if there are fingers, at a node of a spine.
+    /// Ends a repair of the classic tree: sets Π↑ of the root.
+    #[inline(always)]
+    fn settle(&mut self, whole: M::Partial) {
+        self.top.partial = whole;
+        self.top.count = self.len as u32;
+        (self.left.stale, self.right.stale) = (0, 0);
+    }
+
+    /// Ends a repair at a node of a spine.
     #[inline(always)]
     fn reached(&mut self, id: Id, level: usize) {
-        if self.fingers.is_none() {
-            debug_assert_eq!(id, self.root);
-            self.top.partial = match is_leaf(id) {
-                true => self.whole(id).partial,
-                false => own_inner(&self.monoid, self.nodes.inner(id), Kind::Up).partial,
-            };
-            self.top.count = self.len as u32;
-            (self.left.stale, self.right.stale) = (0, 0);
-            return;
-        }
         let marked = self.marked(id, level);
         debug_assert!(marked, "searches begin on a spine");
         self.refresh_spines();

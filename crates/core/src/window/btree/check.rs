@@ -1,8 +1,9 @@
 //! Walks the entries of a tree, checks its invariants and shows its shape.
 
 use std::fmt;
+use std::mem::needs_drop;
 
-use super::aggregate::own;
+use super::aggregate::{middle, own};
 use super::spine::LevelAggs;
 use super::{Id, NONE, Tree, is_leaf};
 use crate::monoid::Monoid;
@@ -192,6 +193,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let what = format_args!("node {id} of its own");
             check_same(&self.monoid, partial, &own.partial, what)?;
         }
+        self.check_middle(id)?;
         let (expected, entries) = match self.kind(id) {
             Kind::Up => (whole.clone(), *count),
             _ => {
@@ -208,6 +210,21 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         )?;
         let what = format_args!("node {id}");
         check_same(&self.monoid, &kept.partial, &expected, what)
+    }
+
+    /// Compares the Π inner of a node with Π↑ with its fold; other nodes hold no memory with it.
+    fn check_middle(&self, id: Id) -> Verdict {
+        if is_leaf(id) {
+            return Ok(());
+        }
+        let inner = self.nodes.inner(id);
+        let expected = match self.kind(id) {
+            Kind::Up => middle(&self.monoid, inner).partial,
+            _ if needs_drop::<M::Partial>() => self.monoid.identity(),
+            _ => return Ok(()),
+        };
+        let what = format_args!("node {id} without its outermost children");
+        check_same(&self.monoid, &inner.middle, &expected, what)
     }
 
     /// The shape of the tree, whose inner nodes have entries, too.

@@ -29,6 +29,9 @@ pub(in crate::window) struct Node<P, const E: usize> {
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Inner<P, const E: usize, const K: usize> {
     pub node: Node<P, E>,
+    /// Π inner of a node that keeps Π↑: a change below an outermost child then takes two
+    /// combines.
+    pub middle: P,
     pub children: [Child<P>; K],
 }
 

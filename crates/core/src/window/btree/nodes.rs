@@ -153,11 +153,12 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         child.count = count;
     }
 
-    /// Drops the Π↑ of a node that keeps another aggregate.
+    /// Drops the Π↑ and the Π inner of a node that keeps another aggregate.
     pub fn drop_agg(&mut self, id: Id) {
         if needs_drop::<P>() {
             let (partial, count) = (self.blank.clone(), 0);
             self.set_agg(self.parent(id), self.position(id), Agg { partial, count });
+            self.vacate_middle(id);
         }
     }
 
@@ -208,6 +209,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
         self.inner.push(Inner {
             node: Node::new(1, &self.blank),
+            middle: self.blank.clone(),
             children: from_fn(|_| self.child_of(NONE)),
         });
         place(self.inner.len())
@@ -240,6 +242,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
             self.spare_leaves.push(id);
         } else {
             self.vacate_children(id, 0, self.arity(id));
+            self.vacate_middle(id);
             self.spare_inner.push(id);
         }
     }
@@ -275,6 +278,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         if needs_drop::<P>() && from < to {
             let blank = self.child_of(NONE);
             self.inner_mut(id).children[from..to].fill(blank);
+        }
+    }
+
+    /// Drops the Π inner of a node if it owns memory.
+    pub fn vacate_middle(&mut self, id: Id) {
+        if needs_drop::<P>() && !is_leaf(id) {
+            self.inner_mut(id).middle = self.blank.clone();
         }
     }
 

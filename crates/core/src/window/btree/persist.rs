@@ -3,7 +3,7 @@
 //!
 //! Preorder; the height is read first and bounds the depth of reading.
 
-use super::aggregate::own;
+use super::aggregate::{middle, own};
 use super::spine::{LevelAggs, edge};
 use super::{Agg, Child, Id, LEVELS, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
@@ -84,6 +84,10 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             }
         }
         self.nodes.fill(id, &times, &mut values, &children);
+        if level > 0 {
+            let inner = self.nodes.inner_mut(id);
+            inner.middle = middle(&self.monoid, inner).partial;
+        }
         let below: u32 = children.iter().map(|child| child.count).sum();
         let count = below + len as u32;
         Ok(Child::new(id, Agg { partial, count }))
@@ -97,6 +101,14 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         self.left = self.spine_below(Kind::Left);
         self.right = self.spine_below(Kind::Right);
+        if self.fingers.is_some() {
+            let height = self.left.height();
+            for level in 0..height {
+                self.nodes.drop_agg(self.left.at(level));
+                self.nodes.drop_agg(self.right.at(level));
+            }
+            self.nodes.vacate_middle(self.root);
+        }
     }
 
     fn spine_below(&self, side: Kind) -> Spine<M::Partial> {
