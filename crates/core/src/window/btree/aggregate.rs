@@ -63,9 +63,12 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
         return Agg { partial, count };
     }
     let mut partial = values[0].clone();
-    for value in values.iter().take(len).skip(1) {
+    for at in 1..E {
         short_loop();
-        partial = monoid.combine(&partial, value);
+        if at == len {
+            break;
+        }
+        partial = monoid.combine(&partial, &values[at]);
     }
     Agg { partial, count }
 }

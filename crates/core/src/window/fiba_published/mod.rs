@@ -51,6 +51,7 @@
 //! 7. The aggregates of the spines, and the separators that climbs read, lie in two arrays by
 //!    level. A node's own part is kept beside its Π↙ or Π↘: the pass down refolds what has
 //!    changed, and hands down to what is below with one combine each.
+//! 8. Nodes with Π↑ store their Π inner, as in [`btree`](super::btree).
 //!
 //! # Invariants
 //! The invariants of [`btree`](super::btree), with aggregates by place.
