@@ -7,8 +7,8 @@
 //! | order    | in order                                                               |
 //! | laws     | associative; with an inverse (Inv) or selective (Non-Inv)              |
 //! | costs    | Inv: 1 combine and 1 inverse per slide and range. Non-Inv: < 2         |
-//! |          | comparisons per slide and part amortised, worst n; all ranges in one   |
-//! |          | walk                                                                   |
+//! |          | comparisons per slide and part amortised, worst n; a query compares    |
+//! |          | nothing and searches O(log n) candidates per range and part            |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: Inv; Non-Inv a position    |
 //! |          | and a part of a partial per candidate, for min and max up to 80        |
 //! | choose   | many ranges over one stream; min and max over random data              |
@@ -32,12 +32,14 @@
 //!
 //! Deviations: positions rise for ever instead of wrapping at the window size, so the
 //! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed. The deque
-//! is a ring that doubles when it is full, not a list of chunks of √n nodes (§4.2).
+//! is a ring that doubles when it is full, not a list of chunks of √n nodes (§4.2). The paper
+//! walks over all candidates to answer all ranges; here each range searches on from the last.
 
 use std::collections::VecDeque;
 
 use super::fifo::{Fifo, read_place, write_place};
 use super::shared::Shared;
+use super::steps::Step;
 use crate::monoid::Selective;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -105,7 +107,7 @@ impl<M: Selective> SlickDeque<M> {
         partial
     }
 
-    /// A walk through each deque. From range to range only those parts are replaced whose
+    /// A pass over each deque. From range to range only those parts are replaced whose
     /// candidate has left.
     fn answers_of_parts(&self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
         let mut answer = self.blank.clone();
@@ -118,9 +120,7 @@ impl<M: Selective> SlickDeque<M> {
             let start = self.tail - count;
             for (part, (candidates, place)) in self.deques().zip(&mut places).enumerate() {
                 let before = *place;
-                while candidates[*place].0 < start {
-                    *place += 1;
-                }
+                *place = first_from(candidates, before, start);
                 if range == 0 || *place != before {
                     self.monoid
                         .replace(part, &mut answer, &candidates[*place].1);
@@ -149,6 +149,43 @@ fn drop_before<P>(candidates: &mut Candidates<P>, head: usize) {
     if capacity > 8 * len.max(8) {
         candidates.shrink_to(2 * len);
     }
+}
+
+/// The first candidate at or after position `start`, from that at `place` on. There is one: the
+/// youngest value.
+///
+/// Few candidates are left of random values, so the search tries the next ones first. All of a
+/// monotonic run are candidates; then the distance of positions is that of places.
+#[inline]
+fn first_from<P>(candidates: &Candidates<P>, place: usize, start: usize) -> usize {
+    let is_before = |place: usize| {
+        Step::Visit.note();
+        candidates[place].0 < start
+    };
+    Step::Visit.note();
+    let distance = start.saturating_sub(candidates[place].0);
+    if distance == 0 {
+        return place;
+    }
+    // Positions rise by one at least.
+    let last = (place + distance).min(candidates.len() - 1);
+    if is_before(last - 1) {
+        return last;
+    }
+    let (mut low, mut step) = (place + 1, 1);
+    while low + step <= last && is_before(low + step - 1) {
+        low += step;
+        step *= 2;
+    }
+    let mut high = last.min(low + step - 1);
+    while low < high {
+        let middle = low.midpoint(high);
+        match is_before(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }
 
 /// Adds a candidate for a part, after those that it outdoes are dropped.
@@ -268,20 +305,19 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
 }
 
 impl<M: Selective> Shared<M> for SlickDeque<M> {
-    /// One walk from the head: longer ranges begin nearer to it.
+    /// One pass from the head: longer ranges begin nearer to it.
     fn answers(&mut self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
         if !self.others.is_empty() {
             return self.answers_of_parts(counts, each);
         }
-        let mut candidates = self.first.iter().peekable();
+        let mut place = 0;
         for (range, count) in counts.iter().enumerate() {
-            let start = self.tail - count;
-            while candidates.next_if(|(at, _)| *at < start).is_some() {}
-            let answer = match candidates.peek() {
-                Some((_, value)) => self.alone(0, value),
-                None => self.blank.clone(),
-            };
-            each(range, answer);
+            if *count == 0 {
+                each(range, self.blank.clone());
+                continue;
+            }
+            place = first_from(&self.first, place, self.tail - count);
+            each(range, self.alone(0, &self.first[place].1));
         }
     }
 }

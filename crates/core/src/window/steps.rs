@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A search or a walk comes to a node of a tree.
+    /// A search or a walk comes to a node of a tree, or to a candidate of a deque.
     Visit,
     /// A node is split in two.
     Split,

@@ -9,6 +9,7 @@ use slidewise_core::window::flat_fit::FlatFit;
 use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::steps::{Step, take};
 
 fn slide<M: Monoid, F: Shared<M>>(
     window: &mut SharedWindow<M, F>,
@@ -111,7 +112,7 @@ fn slick_deque_costs_less_than_two_per_slide() {
                 take_combines();
                 window.insert(at, Entry::Raw(sign * (at % period)));
                 window.slide(&reaches);
-                // It compares nothing, but walks over the candidates.
+                // It compares nothing, but searches the candidates.
                 if at % (n / 8 + 1) == 0 {
                     window.query_each(|_, _| ());
                 }
@@ -125,6 +126,37 @@ fn slick_deque_costs_less_than_two_per_slide() {
             assert!(worst <= n as u64, "{order}: {worst} at n = {n}");
             if order == "descending teeth" {
                 assert_eq!(worst, n as u64, "the worst case is met");
+            }
+        }
+    }
+}
+
+/// A query looks at O(log n) candidates per range, and at two per range of a monotonic run,
+/// all of whose values are candidates.
+#[test]
+fn slick_deque_finds_a_range_in_log_n() {
+    for log in sizes() {
+        let n = 1_i64 << log;
+        for ranges in [1, 2, 8, 64] {
+            let lengths = (1..=ranges).map(|at| (n as usize * at).div_ceil(ranges));
+            let reaches: Vec<Reach> = lengths.map(Reach::Entries).collect();
+            for (order, period, bound) in [
+                ("falling", i64::MAX, 2),
+                ("runs of two", 2, 2 * log as u64 + 3),
+                ("runs of seven", 7, 2 * log as u64 + 3),
+            ] {
+                let mut window = SharedWindow::new(SlickDeque::new(Largest), ranges);
+                // Every other run stays above the next, so parts of all runs are candidates.
+                let value = |at: i64| -(at / period * period) - at % period * (at / period % 2);
+                (0..n).for_each(|at| window.insert(at, Entry::Raw(value(at))));
+                window.slide(&reaches);
+                take(Step::Visit);
+                window.query_each(|_, _| ());
+                let visits = take(Step::Visit);
+                assert!(
+                    visits <= bound * ranges as u64,
+                    "{order}: {visits} candidates for {ranges} ranges of {n}"
+                );
             }
         }
     }
