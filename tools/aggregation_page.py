@@ -13,7 +13,8 @@ from pathlib import Path
 import slidewise as sw
 import slidewise._core as _core
 from slidewise import aggregations
-from slidewise.aggregations import HOLISTIC, KINDS, PAIRS, Aggregation
+from slidewise.aggregations import Aggregation
+from slidewise.aggregations.base import HOLISTIC, KINDS, PAIRS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
 

@@ -165,7 +165,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names; subpackages have to be imported."""
+    """Lists the public names only."""
     return sorted(__all__)
 
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.aggregations import KINDS, PAIRS, Aggregation
+from slidewise.aggregations import Aggregation
+from slidewise.aggregations.base import KINDS, PAIRS
 
 LISTS = ("collect", "collect_distinct", "top_k", "bottom_k")
 

@@ -13,7 +13,8 @@ import pytest
 
 import slidewise as sw
 import trips
-from slidewise.aggregations import KINDS, Aggregation
+from slidewise.aggregations import Aggregation
+from slidewise.aggregations.base import KINDS
 from slidewise.cli import main
 from slidewise.cli.spec_options import parse_aggregation
 from slidewise.cli.windows import parse_window

@@ -19,7 +19,7 @@ from keyed_queries import DifferenceError, play, scripts
 from seeds import SEED
 
 import slidewise as sw
-from slidewise.aggregations import KINDS
+from slidewise.aggregations.base import KINDS
 
 COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "16"))
 PARTS = 8

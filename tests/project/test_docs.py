@@ -12,7 +12,7 @@ import pytest
 
 import slidewise as sw
 import slidewise._core as _core
-from slidewise.aggregations import KINDS
+from slidewise.aggregations.base import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "aggregations.md"

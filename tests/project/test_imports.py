@@ -4,6 +4,7 @@ Imports within functions and under TYPE_CHECKING count as well.
 """
 
 import ast
+import importlib
 import inspect
 import subprocess
 import sys
@@ -88,8 +89,18 @@ def test_no_module_imports_in_a_circle() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_dir_shows_the_public_names() -> None:
-    assert dir(sw) == sorted(sw.__all__)
+PACKAGES = [name for name, file in FILES.items() if file.stem == "__init__"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_dir_shows_the_public_names_of_a_package(package: str) -> None:
+    """Neither submodules nor imported helpers nor constants."""
+    if package == "slidewise.spark":
+        pytest.importorskip("pyspark", reason="slidewise[spark]")
+    module = importlib.import_module(package)
+    assert dir(module) == sorted(module.__all__)
+    for name in set(module.__all__) - {"__version__"}:
+        assert callable(getattr(module, name)), name
 
 
 @pytest.mark.parametrize("module", [name for name in FILES if name != "slidewise"])
@@ -107,6 +118,32 @@ def test_every_module_says_what_it_gives(module: str) -> None:
     ]
     assert len(given) == 1, f"{module} has no __all__"
     assert not [name for name in given[0] if name.startswith("_")]
+
+
+def used(file: Path) -> Iterator[tuple[str, str]]:
+    """Each name that a file uses of another module, and that module."""
+    tree = ast.parse(file.read_text("utf-8"))
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in FILES:
+            for alias in node.names:
+                if (name := f"{node.module}.{alias.name}") in MODULES:
+                    modules[alias.asname or alias.name] = name
+                else:
+                    yield node.module, alias.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            name = modules.get(ast.unparse(node.value))
+            if name in FILES:
+                yield name, node.attr
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_modules_use_names_that_others_offer(module: str) -> None:
+    """A name that its module does not list in `__all__` is internal to it."""
+    for other, name in used(FILES[module]):
+        offered = importlib.import_module(other).__all__
+        assert name in offered, f"{other} offers no {name}"
 
 
 def test_what_is_imported_at_once() -> None:

@@ -15,7 +15,7 @@ from seeds import SEED
 
 import slidewise as sw
 from slidewise import aggregations
-from slidewise.aggregations import KINDS
+from slidewise.aggregations.base import KINDS
 from slidewise.aggregations.sketches import SKETCHES
 from slidewise.spec.spec import Spec
 

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from tables_oracle import SIDES, answer, same, windows
 
 import slidewise as sw
-from slidewise.aggregations import BITS, KINDS, PAIRS
+from slidewise.aggregations.base import BITS, KINDS, PAIRS
 
 CLOSED = ("right", "left", "both", "neither")
 ENDS = (-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.aggregations import KINDS
+from slidewise.aggregations.base import KINDS
 
 # Each with a column of values and, if it needs one, a second column.
 PLAIN = {

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.aggregations import KINDS
-from slidewise.aggregations.base import BITS
+from slidewise.aggregations.base import BITS, KINDS
 from slidewise.window.algorithms import ALGORITHMS
 
 # Arguments of aggregations that need some, and aggregations that do not widen.

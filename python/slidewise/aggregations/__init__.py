@@ -17,14 +17,7 @@ All aggregations follow these rules:
 Costs are combines per row and window; a combine is a few machine operations.
 """
 
-from slidewise.aggregations.base import (
-    BITS,
-    COMPARED,
-    HOLISTIC,
-    KINDS,
-    PAIRS,
-    Aggregation,
-)
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.counting import (
     all,
     any,
@@ -63,7 +56,6 @@ from slidewise.aggregations.order import (
     top_k,
 )
 from slidewise.aggregations.sketches import (
-    Sketch,
     approx_count_distinct,
     approx_quantile,
     bloom,
@@ -82,13 +74,7 @@ from slidewise.aggregations.sums import (
 )
 
 __all__ = [
-    "BITS",
-    "COMPARED",
-    "HOLISTIC",
-    "KINDS",
-    "PAIRS",
     "Aggregation",
-    "Sketch",
     "all",
     "any",
     "approx_count_distinct",
@@ -130,3 +116,8 @@ __all__ = [
     "top_k",
     "variance",
 ]
+
+
+def __dir__() -> list[str]:
+    """Lists the public names only."""
+    return sorted(__all__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError
 
-__all__ = ["BITS", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
+__all__ = ["BITS", "COMPARED", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
 
 KINDS = (
     "count",

@@ -1,3 +1,8 @@
 """The command `slidewise`."""
 
 __all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    """Lists the public names only."""
+    return sorted(__all__)

@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from slidewise.aggregations import KINDS, Aggregation, sketches
+from slidewise.aggregations import sketches
+from slidewise.aggregations.base import KINDS, Aggregation
 from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from slidewise.frames.base import Frame, Result, one_array
 
-__all__ = ["arrow_frame", "batch_frame"]
+__all__ = ["append_batch", "arrow_frame", "batch_frame"]
 
 
 def arrow_frame(table: pa.Table) -> Frame:

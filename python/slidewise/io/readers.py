@@ -44,6 +44,7 @@ from slidewise.spec.spec import Spec
 
 __all__ = [
     "START_BYTES",
+    "Progress",
     "arrow_reader",
     "csv_options",
     "kind_of",

@@ -7,3 +7,8 @@ state of some keys: a `row_log`, which is stored, and an `index` of it in memory
 from slidewise.keyed.keyed_windows import KeyedWindows
 
 __all__ = ["KeyedWindows"]
+
+
+def __dir__() -> list[str]:
+    """Lists the public names only."""
+    return sorted(__all__)

@@ -13,6 +13,7 @@ __all__ = [
     "ROWS",
     "TIME",
     "Ends",
+    "bytes_of",
     "int64_view",
     "joined",
     "one_batch",

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations import PAIRS
+from slidewise.aggregations.base import PAIRS
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, one_array

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from slidewise.aggregations import COMPARED
+from slidewise.aggregations.base import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.validation import LATE_ROWS, check_emit
 from slidewise.spec.durations import parse_offset

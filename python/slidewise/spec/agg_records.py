@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import slidewise.aggregations as catalogue
-from slidewise.aggregations import KINDS, Aggregation, Sketch
+from slidewise.aggregations.base import KINDS, Aggregation
 from slidewise.aggregations.registry import OwnAggregation, resolve
-from slidewise.aggregations.sketches import SKETCHES
+from slidewise.aggregations.sketches import SKETCHES, Sketch
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument, suggest_name
 

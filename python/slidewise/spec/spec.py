@@ -46,6 +46,9 @@ from slidewise.spec.windows import (
 )
 
 __all__ = [
+    "NAN",
+    "OVERFLOW",
+    "TIES",
     "HoppingLike",
     "RollingLike",
     "Spec",

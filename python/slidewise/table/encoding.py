@@ -26,12 +26,17 @@ __all__ = [
     "KernelInputs",
     "ValueColumn",
     "ValueColumns",
+    "cast_lossless",
+    "decode_dictionary",
     "group_codes",
     "key_hashes",
     "one_column",
     "row_numbers",
     "single_group",
+    "storage_of",
     "take",
+    "with_nulls",
+    "without_views",
 ]
 
 _INT64 = pa.int64()

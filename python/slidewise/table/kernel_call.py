@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations import HOLISTIC, Aggregation
+from slidewise.aggregations.base import HOLISTIC, Aggregation
 from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, ResultOverflowError, SpecError

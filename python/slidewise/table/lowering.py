@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
+from slidewise.aggregations.base import BITS, KINDS, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 from slidewise.table.decimals import DIGITS, can_sum, from_parts
 from slidewise.table.encoding import (

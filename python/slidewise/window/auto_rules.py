@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import slidewise._core as _core
-from slidewise.aggregations import HOLISTIC, Aggregation
+from slidewise.aggregations.base import HOLISTIC, Aggregation
 from slidewise.aggregations.sketches import SKETCHES
 from slidewise.window.algorithms import read_table
 
 __all__ = [
+    "KINDS",
     "QUERY_RULES",
     "RULES",
     "SHARED_RULES",

@@ -4,10 +4,11 @@ An *input column* is a column of values in one role ("number", "hash", "presence
 and under one set of masks. Aggregations that need the same one share it.
 """
 
-from slidewise.aggregations import BITS, PAIRS, Aggregation, Sketch
+from slidewise.aggregations.base import BITS, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
+from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 
 __all__ = [

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import slidewise._core as _core
-from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch, count
+from slidewise.aggregations import count
+from slidewise.aggregations.base import HOLISTIC, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
 from slidewise.aggregations.registry import OwnAggregation
 from slidewise.aggregations.scalars import BYTES
+from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SnapshotError, SpecError, describe_value
 from slidewise.spec.arguments import named_aggs, one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length

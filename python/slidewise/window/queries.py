@@ -23,6 +23,7 @@ from slidewise.window.time_codec import Clock, ticks_of
 __all__ = [
     "Queries",
     "Query",
+    "QueryTicks",
     "Schedule",
     "from_record",
     "length_from_record",

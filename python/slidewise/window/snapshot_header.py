@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from slidewise.aggregations import Aggregation, Sketch
+from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation, find_native
 from slidewise.aggregations.custom import find_custom
 from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
 from slidewise.window.algorithms import ALGORITHMS, checked_options

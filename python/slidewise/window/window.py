@@ -23,7 +23,15 @@ from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
 from slidewise.window.time_codec import Clock
 
-__all__ = ["Window"]
+__all__ = [
+    "Window",
+    "as_bytes",
+    "named",
+    "read_spec",
+    "result_in_words",
+    "spec_of_plan",
+    "widened_in_words",
+]
 
 
 class Window(_core.Window):
@@ -372,6 +380,7 @@ def _has_custom(aggs: object) -> bool:
 
 
 def spec_of_plan(plan: WindowPlan) -> _core.Spec:
+    """The native form of a plan, cached if it calls no custom function."""
     return _core.Spec(plan) if plan.custom else _cached_spec(plan)
 
 
@@ -404,6 +413,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
 def read_spec(
     header: bytes, custom: Sequence[OwnAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
+    """Reads a header as `read_header` does, with the plan in its native form."""
     plan, dtypes, clock, migrated = read_header(header, custom)
     return spec_of_plan(plan), dtypes, clock, migrated
 
@@ -429,6 +439,11 @@ def _unpickled(
 
 
 def as_bytes(blob: Any) -> bytes:
+    """Reads any buffer of bytes.
+
+    Raises:
+        SnapshotError: If it is none.
+    """
     if isinstance(blob, bytes):
         return blob
     try:
@@ -469,6 +484,7 @@ def _latency_in_words(latency: Length | None) -> str:
 
 
 def named(plan: WindowPlan) -> str:
+    """The aggregations of a plan as text, with their names."""
     if plan.names is None:
         return repr(plan.aggs[0][1])
     return ", ".join(f"{name}={agg!r}" for name, agg in plan.aggs)
