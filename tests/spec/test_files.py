@@ -458,3 +458,12 @@ def test_yaml_asks_for_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(sw.SpecError, match=r"pip install 'slidewise\[yaml\]'"):
         spec.save(tmp_path / "a.yaml")
     assert not (tmp_path / "a.yaml").exists()
+
+
+@pytest.mark.parametrize("path", [3, None, ["a.json"]])
+def test_a_path_is_no_other_object(path: object) -> None:
+    spec = sw.Spec(on="t", windows=5, aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match="is a path, such as"):
+        sw.Spec.load(path)  # type: ignore[arg-type]
+    with pytest.raises(sw.SpecError, match="is a path, such as"):
+        spec.save(path)  # type: ignore[arg-type]

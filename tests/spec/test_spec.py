@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from datetime import timedelta
 from typing import Any, cast
 
@@ -52,6 +53,40 @@ def test_columns_are_replaced_as_they_are_given() -> None:
     assert spec.replace(by=None, arrival=["a"]) == make(arrival="a")
     with pytest.raises(sw.SpecError, match=r"arrival=.* names 'a' twice"):
         spec.replace(arrival=["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"on": 5}, "on= takes the name of a column, got 5"),
+        ({"windows": "1"}, "windows='1' is not a duration"),
+        ({"aggs": {"n": 3}}, "aggs['n'] is not an aggregation: 3"),
+        ({"ties": "row"}, "ties= is one of peers, rows; got 'row'"),
+        ({"min_rows": True}, "min_rows= takes an int"),
+        ({"overflow": None}, "overflow= is one of raise, null; got None"),
+    ],
+)
+def test_replaced_arguments_are_validated(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(sw.SpecError, match=re.escape(message)):
+        make().replace(**changes)
+
+
+def test_other_arguments_stay() -> None:
+    """Also those of windows, which the attributes hold in another form."""
+    given = {"closed": "both", "offset": "5m", "by": "k", "nan": "skip"}
+    spec, other = make(windows="1h", **given), make(windows=["2h", "1d"], **given)
+    assert spec.replace(windows=["2h", "1d"]) == other
+    hops = sw.Spec(on="t", window="1h", every="5m", aggs={"n": sw.count()}, offset="1m")
+    assert hops.replace(window="2h") == sw.Spec(
+        on="t", window="2h", every="5m", aggs={"n": sw.count()}, offset="1m"
+    )
+    several = hops.replace(windows=["1h", sw.Query("2h", every="1h")])
+    assert [window.label for window in several.windows] == ["1h", "2h every 1h"]
+    assert several.replace(window="1h") == hops
+    with pytest.raises(TypeError, match="did you mean windows="):
+        hops.replace(windwos="1h")
 
 
 def test_the_hash_is_that_of_every_release() -> None:

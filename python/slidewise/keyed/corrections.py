@@ -16,6 +16,7 @@ from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.index import LATEST
 from slidewise.keyed.shard_state import ShardState
 from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spec.spec import derive
 
 __all__ = ["corrected"]
 
@@ -52,7 +53,7 @@ def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
     """Results of rows whose windows hold a late row, and which are corrections."""
     spec = query.spec_of_points
-    spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
+    spec = derive(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     table, request = query.request([rows], spec)
     own = pc.is_valid(table.column(FRESH)).combine_chunks()
     answers, touched = [], own

@@ -17,7 +17,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.horizon import Horizon, has_no_length
-from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.spec.spec import Spec, WindowSpec, derive
 from slidewise.table.encoding import (
     decode_dictionary,
     one_column,
@@ -93,7 +93,7 @@ def changes_of_rows(
             continue
         rest = replace(window, closed="both", offset=0)
         # A result beyond int64 becomes null, and null differs from any number.
-        call = KernelCall(frame(rows), spec.replace(windows=(rest,), overflow="null"))
+        call = KernelCall(frame(rows), derive(spec, windows=(rest,), overflow="null"))
         call.groups = codes
         held = pc.index_in(points.groups, known).to_pylist()
         asked = _Asked(held, points.ends.to_pylist(), (keys, ticks), window, horizon)

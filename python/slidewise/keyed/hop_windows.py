@@ -17,6 +17,7 @@ from slidewise.frames.base import Result
 from slidewise.keyed.columns import FRESH, ROWS, TIME
 from slidewise.keyed.index import LATEST
 from slidewise.keyed.query import Query
+from slidewise.spec.spec import derive
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.hopping import Windows, compute_windows, find_windows
@@ -182,7 +183,7 @@ def _corrected(
 ) -> tuple[pa.Table, pa.Array]:
     """`corrected_windows` for one of the windows."""
     spec = query.spec_of_points
-    spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
+    spec = derive(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
     closed = min(query.grid.closed_end(watermark), LATEST)

@@ -23,7 +23,7 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import Query
-from slidewise.spec.spec import WindowSpec
+from slidewise.spec.spec import WindowSpec, derive
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
@@ -258,7 +258,7 @@ class Index:
         call = self._calls.get(windows)
         if call is None:
             table = self.query.timed(self.query.kept_schema.empty_table())
-            spec = self.query.spec_of_points.replace(windows=windows, empty=False)
+            spec = derive(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.
             if len(self._calls) >= _MOST_CALLS:

@@ -19,7 +19,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
-from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.spec.spec import Spec, WindowSpec, derive
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import (
@@ -186,7 +186,7 @@ class Query:
         if not self.spec.several:
             return (self,)
         specs = [
-            self.spec.replace(windows=(window,), several=False)
+            derive(self.spec, windows=(window,), several=False)
             for window in self.spec.windows
         ]
         options = (self.schema, self.emit, self.then_by, self.deletes, self.corrects)
@@ -453,7 +453,7 @@ class Query:
         """
         counted = self.emit == "slide" and not (self.sessions or self.closing)
         rows = ((ROWS, count()),) if counted else ()
-        return self.spec.replace(arrival=None, aggs=(*self.spec.aggs, *rows))
+        return derive(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """The results of due rows, in order; all rows before them have arrived."""
@@ -475,7 +475,7 @@ class Query:
             both = pa.concat_tables([earlier, self.kept(rows)]).combine_chunks()
             return self.answer_points(self.sort(both) if self.then_by else both, points)
         # rows(n) holds the latest rows that have arrived, so it depends on arrival.
-        spec = self.spec.replace(arrival=ARRIVAL)
+        spec = derive(self.spec, arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
         new = self.kept(new).append_column(ARRIVAL, self.arrivals(new))

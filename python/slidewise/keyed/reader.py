@@ -25,7 +25,7 @@ from slidewise.keyed.index import EARLIEST, Plain
 from slidewise.keyed.query import Query
 from slidewise.keyed.questions import Questions
 from slidewise.keyed.shard_state import ShardState
-from slidewise.spec.spec import Spec, WindowSpec, refuse_duplicates
+from slidewise.spec.spec import Spec, WindowSpec, derive, refuse_duplicates
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import one_column
 from slidewise.table.kernel_call import KernelCall, QueryPoints
@@ -260,7 +260,7 @@ class RowReader:
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
-        spec = self._query.spec_of_points.replace(windows=tuple(windows), empty=False)
+        spec = derive(self._query.spec_of_points, windows=tuple(windows), empty=False)
         expires = horizon if expiry else None
         spans = [horizon.lag(w)[1] for w in windows if not has_no_length(w)]
         reach = max(spans, default=0)

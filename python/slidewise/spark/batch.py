@@ -43,7 +43,7 @@ from slidewise.spark.sort_key import (
     fits_sort_key,
     repartition_splits,
 )
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, derive
 from slidewise.table.batched_rolling import Order
 
 __all__ = [
@@ -181,7 +181,7 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
         times = map(column, spec.arrivals or (spec.on,))
         rows = rows.sortWithinPartitions(*keys, *times, *ascending(plan.then_by))
     if bounds is not None:
-        spec = spec.replace(by=(*spec.by, SPLIT))
+        spec = derive(spec, by=(*spec.by, SPLIT))
     function = partition_function(
         spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names)
     )

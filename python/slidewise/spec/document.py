@@ -31,7 +31,7 @@ from slidewise.spec.durations import (
 from slidewise.spec.query import Query
 from slidewise.spec.windows import WindowSpec
 
-__all__ = ["VERSION", "document_of", "keywords_of"]
+__all__ = ["VERSION", "document_of", "keywords_of", "keywords_of_spec"]
 
 # The version of the document format.
 VERSION = 1
@@ -54,22 +54,43 @@ def document_of(spec: Any) -> dict[str, Any]:
         >>> document_of(spec)
         {'version': 1, 'on': 't', 'windows': ['1h', '1d'], 'aggs': ...}
     """
-    document: dict[str, Any] = {"version": VERSION, "on": spec.on}
-    if spec.by:
-        document["by"] = [*spec.by]
-    document |= _hops(spec) if spec.is_hopping else _rolls(spec)
+    document, others = {"version": VERSION, **_windows(spec)}, _others(spec)
     aggs = document["aggs"] = {}
     for name, agg in spec.aggs:
         try:
             aggs[name] = record_of_agg(agg)
         except SpecError as error:
             raise SpecError(f"aggs[{name!r}]: {error}") from error
-    for name, default in _DEFAULTS.items():
-        if getattr(spec, name) != default:
-            document[name] = getattr(spec, name)
     # Values of numpy, and subclasses of str, become plain ones.
-    plain: dict[str, Any] = json.loads(json.dumps(document))
+    plain: dict[str, Any] = json.loads(json.dumps(document | others))
     return plain
+
+
+def _windows(spec: Any) -> dict[str, Any]:
+    """The columns and windows of a document."""
+    by = {"by": [*spec.by]} if spec.by else {}
+    windows = _hops(spec) if spec.is_hopping else _rolls(spec)
+    return {"on": spec.on, **by, **windows}
+
+
+def _others(spec: Any) -> dict[str, Any]:
+    """The values that differ from defaults."""
+    values = {name: getattr(spec, name) for name in _DEFAULTS}
+    return {name: of for name, of in values.items() if of != _DEFAULTS[name]}
+
+
+def keywords_of_spec(spec: Any) -> dict[str, Any]:
+    """The keywords that make an equal `Spec`, with any aggregations.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
+        >>> keywords_of_spec(spec)
+        {'on': 't', 'windows': ['1h'], 'aggs': {'n': count()}}
+    """
+    windows = _windows(spec)
+    given = keywords_of(windows, [*windows])
+    return {**given, "aggs": dict(spec.aggs), **_others(spec)}
 
 
 def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:

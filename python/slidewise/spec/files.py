@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.errors import SpecError
 
-__all__ = ["from_json", "read_document", "to_json", "write_document"]
+__all__ = ["from_json", "path_of", "read_document", "to_json", "write_document"]
 
 _ENDINGS = (".json", ".yaml", ".yml")
 
@@ -77,6 +77,23 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise SpecError(f"{name} is not a number of JSON")
+
+
+def path_of(given: object) -> Path:
+    """The path of the file of a Spec.
+
+    Example:
+        >>> path_of(3)
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: the file of a Spec is a path...
+    """
+    try:
+        return Path(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise SpecError(
+            f"the file of a Spec is a path, such as 'spec.json'; got {given!r:.80}"
+        ) from None
 
 
 def write_document(document: Mapping[str, Any], path: Path) -> None:

@@ -6,17 +6,13 @@ Columns and their types are checked where a `Spec` is bound to a table.
 
 import hashlib
 import inspect
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.compiled import Compiled
-from slidewise.aggregations.custom import Functions
 from slidewise.errors import Argument, SpecError
 from slidewise.hints import suggest_argument, with_hints
 from slidewise.spec import files
@@ -30,7 +26,8 @@ from slidewise.spec.arguments import (
     one_of,
     refuse_duplicates,
 )
-from slidewise.spec.document import document_of, keywords_of
+from slidewise.spec.canonical import canonical_json
+from slidewise.spec.document import document_of, keywords_of, keywords_of_spec
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.windows import (
@@ -55,6 +52,7 @@ __all__ = [
     "WindowSpec",
     "check_column_name",
     "check_columns",
+    "derive",
     "given_keywords",
     "given_spec",
     "one_of",
@@ -67,9 +65,6 @@ TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 
-# Part of every hash: a change of meaning changes all hashes.
-_VERSION = 1
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Spec:
@@ -81,6 +76,9 @@ class Spec:
 
     Raises:
         SpecError: If an argument is wrong; the message names the value and the way out.
+
+    Cost: O(windows + aggregations), also of its methods; those for files read or write
+    the file. `rolling`, `hopping` and `KeyedWindows` name the cost of results.
 
     Attributes:
         on: The column of event times.
@@ -99,8 +97,14 @@ class Spec:
     Example:
         >>> import slidewise as sw
         >>> spec = sw.Spec(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
-        >>> spec.results
-        ('n_1h', 'n_1d')
+        >>> spec.results, spec.columns, spec.times, spec.arrivals
+        (('n_1h', 'n_1d'), ('t',), ('t',), ())
+        >>> spec.is_hopping, spec.counts_ticks
+        (False, False)
+        >>> spec.canonical() == sw.Spec.from_json(spec.to_json()).canonical()
+        True
+        >>> spec.hash == spec.replace(overflow="null").hash
+        True
     """
 
     on: str
@@ -154,25 +158,28 @@ class Spec:
         return spec
 
     def replace(self, **changes: Any) -> "Spec":
-        """The same with other values of some attributes, which must be valid.
+        """The same with other arguments, which are validated as those of the class.
 
-        Columns may be given as the constructor takes them.
+        `window` and `windows` replace each other; `every`, `closed` and `offset` stay.
 
         Raises:
-            SpecError: If `by` or `arrival` does not name columns.
+            SpecError: If an argument is wrong.
+            TypeError: If an argument is unknown.
 
         Example:
             >>> import slidewise as sw
             >>> spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
             >>> spec.replace(by="k", arrival=["batch", "a"]).columns
             ('t', 'k', 'batch', 'a')
+            >>> spec.replace(windows=["5m", "1d"]).results
+            ('n_5m', 'n_1d')
         """
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        if "by" in changes:
-            changes["by"] = check_columns(changes["by"], "by")
-        if "arrival" in changes:
-            changes["arrival"] = check_arrival(changes["arrival"])
-        return self._of(**(values | changes))
+        given = keywords_of_spec(self)
+        if type(self)(**given) != self:
+            raise SpecError(f"the arguments of this Spec are not known: {self}")
+        if not changes.keys().isdisjoint({"window", "windows"}):
+            given.pop("window", given.pop("windows", None))
+        return type(self)(**(given | changes))
 
     @classmethod
     def make(
@@ -316,8 +323,7 @@ class Spec:
 
     def canonical(self) -> str:
         """The spec as JSON: equal specs have equal text in every release."""
-        record = {"version": _VERSION, **_record(self)}
-        return json.dumps(record, sort_keys=True, separators=(",", ":"))
+        return canonical_json(self)
 
     @property
     def hash(self) -> str:
@@ -391,7 +397,7 @@ class Spec:
             ...     sw.Spec.load(f"{folder}/features.json") == spec
             True
         """
-        files.write_document(self._document(), Path(path))
+        files.write_document(self._document(), files.path_of(path))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Spec":
@@ -415,7 +421,7 @@ class Spec:
             slidewise.errors.SpecError: features.toml: the file of a Spec is named ...
         """
         try:
-            return cls._of_document(files.read_document(Path(path)))
+            return cls._of_document(files.read_document(files.path_of(path)))
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from error
 
@@ -435,6 +441,19 @@ class Spec:
             raise SpecError("the document of a Spec is nested too deeply") from None
         except TypeError as error:  # a keyword of rolling beside those of hopping
             raise SpecError(str(error)) from error
+
+
+def derive(spec: Spec, **attributes: Any) -> Spec:
+    """A Spec with other attributes, unchecked: an engine computes them.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = Spec(on="t", windows=5, aggs={"n": sw.count()})
+        >>> derive(spec, by=("bucket", "k")).columns
+        ('t', 'bucket', 'k')
+    """
+    values = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    return spec._of(**(values | attributes))
 
 
 def given_spec(
@@ -539,25 +558,6 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
             type(arguments[name]) is not type(parameter.default)
             or arguments[name] != parameter.default
         )
-    }
-
-
-def _record(value: Any) -> Any:
-    """Dataclasses as mappings, without fields at their defaults.
-
-    So a field that a later release adds does not change existing hashes.
-    """
-    if isinstance(value, Functions | Compiled):
-        return value.canonical
-    if isinstance(value, tuple):
-        return [_record(item) for item in value]
-    if not is_dataclass(value):
-        return value
-    return {
-        each.name: _record(getattr(value, each.name))
-        for each in fields(value)
-        if each.metadata.get("canonical", True)
-        and getattr(value, each.name) != each.default
     }
 
 

@@ -17,7 +17,7 @@ from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
-from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.spec.spec import Spec, WindowSpec, derive
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
     KernelInputs,
@@ -174,7 +174,7 @@ class KernelCall:
     def allowing_overflow(self) -> "KernelCall":
         """A copy whose integer results are null where they do not fit their type."""
         other = self.naming(str)
-        other.spec = self.spec.replace(overflow="null")
+        other.spec = derive(self.spec, overflow="null")
         return other
 
     @property
