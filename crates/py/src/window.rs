@@ -419,8 +419,9 @@ impl Window {
         checked.map_err(|why| internal_error(&format!("broken invariant: {why}")))
     }
 
-    /// The memory of the window in bytes: the entries and the structure, without the
-    /// collected objects themselves.
+    /// The memory of the window in bytes.
+    ///
+    /// The entries and the structure count, the collected objects themselves do not.
     ///
     /// Cost: O(1) for windows of numbers.
     ///

@@ -158,7 +158,13 @@ class Aggregation:
 
     @property
     def core_kind(self) -> str:
-        """The kind and its parameters, as the core reads them."""
+        """The kind and its parameters, as the core reads them.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.median("price").core_kind
+            'quantile 0.5 linear'
+        """
         if self.kind == "median":
             return "quantile 0.5 linear"
         if self.kind == "quantile":
@@ -167,7 +173,13 @@ class Aggregation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
+        """The columns it reads.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.mean("price", where="sold").columns
+            ('price', 'sold')
+        """
         named = (self.of, self.by, self.where)
         return tuple(column for column in named if column is not None)
 
@@ -176,6 +188,13 @@ class Aggregation:
 
         Raises:
             SpecError: If one is missing.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.sum().check_columns()
+            Traceback (most recent call last):
+            ...
+            slidewise.errors.SpecError: sum() needs a column: sum('...')
         """
         if self.kind in COMPARED:
             if self.by is None:

@@ -7,21 +7,19 @@ import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.keyed.damage import BROKEN
-from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
 from slidewise.keyed.horizon import kept_ticks, parse_keep
+from slidewise.keyed.inspection import Inspection
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.query import LATE, flagged
-from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
-from slidewise.keyed.single_times import format_tick, shown_time, tick_of
+from slidewise.keyed.shard_state import Directory, decode_directory
+from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.snapshots import Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
 from slidewise.keyed.validation import (
@@ -59,7 +57,7 @@ _OF_THE_STREAM = (
 )
 
 
-class KeyedWindows(Snapshots):
+class KeyedWindows(Inspection):
     """Windows of many keys over a stream: batches of rows in, rows with results out.
 
     It computes what `rolling` and `hopping` do, while rows arrive in any order. The
@@ -225,6 +223,19 @@ class KeyedWindows(Snapshots):
             ResultOverflowError: As for `rolling`.
 
         A call that raises leaves the windows unchanged.
+
+        Cost: O(log n) per row of the batch, with the n rows of its key, whatever the
+        windows' lengths. Results that are emitted at once, for "arrival", "update" and
+        "change", cost as those of `query`.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2)
+            >>> w.ingest(pa.table({"t": [3, 1, 9]}))
+            >>> w.advance()  # to 9 − 2
+            >>> w.ingest(pa.table({"t": [8, 7]}))  # 7 is late
+            >>> w.late_count
+            1
         """
         first = self._query is None
         try:
@@ -271,6 +282,21 @@ class KeyedWindows(Snapshots):
             ResultOverflowError: As for `rolling`; the watermark does not move. To
                 continue: `collect()`, then
                 `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
+
+        Cost: O(log n) per result, with the n rows of its key; O(rows of the window) for
+        results that cannot be folded, which `explain` names. Rows that no window can
+        hold any more are evicted, O(1) each.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2)
+            >>> w.ingest(pa.table({"t": [3, 1, 9]}))
+            >>> w.advance()  # to 9 − 2
+            >>> w.watermark, w.collect()["t"].to_pylist()
+            (7, [1, 3])
+            >>> w.advance(9)
+            >>> w.collect()["t"].to_pylist()
+            [9]
         """
         if self._query is None or self._largest is None:
             if watermark is not None:
@@ -300,6 +326,18 @@ class KeyedWindows(Snapshots):
 
         Raises:
             SpecError: If there was no batch yet: the columns are unknown then.
+
+        Cost: O(results), without copies if `advance` was called once.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"sum": sw.sum("x")},
+            ...                     emit="arrival")
+            >>> w.ingest(pa.table({"t": [3, 1], "x": [5, 7]}))
+            >>> w.collect().to_pydict()
+            {'t': [3, 1], 'x': [5, 7], 'sum_5': [12, 7]}
+            >>> w.collect().num_rows
+            0
         """
         if self._query is None:
             raise SpecError(
@@ -334,37 +372,6 @@ class KeyedWindows(Snapshots):
             ) from error
         self._answers.append(flagged(answers, late=False) if self._flags else answers)
 
-    @property
-    def watermark(self) -> Any:
-        """The time up to which the stream is complete; None before `advance`.
-
-        Raises:
-            SpecError: If it is out of the range of Python's datetimes.
-        """
-        if self._watermark is None or self._query is None:
-            return None
-        return shown_time(self._watermark, self._query.times)
-
-    @synchronized
-    def keys(self) -> pa.Table:
-        """Returns the keys that have rows in the horizon, each with its latest time.
-
-        Returns:
-            An Arrow table: the columns of `by=`, and the column of times.
-
-        Cost: O(keys).
-        """
-        return self._require_shard().keys(self._watermark)
-
-    @synchronized
-    def __len__(self) -> int:
-        """The number of keys that have rows. Cost: as for `keys`."""
-        return (
-            0
-            if self._query is None
-            else len(self._require_shard().keys(self._watermark))
-        )
-
     @synchronized
     def evict_idle(self, until: Any) -> int:
         """Evicts all keys whose latest row is at or before a time.
@@ -385,6 +392,14 @@ class KeyedWindows(Snapshots):
                 were no rows yet.
 
         Cost: O(n).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", by="card", windows=sw.rows(3),
+            ...                     aggs={"n": sw.count()}, emit="update")
+            >>> w.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
+            >>> w.evict_idle(5), w.keys()["card"].to_pylist()
+            (1, ['B'])
         """
         query = self._require_shard().query
         tick = tick_of(until, query.times)
@@ -398,70 +413,6 @@ class KeyedWindows(Snapshots):
                 "first"
             )
         return self._atomically(lambda shard: shard.evict_idle(tick))
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the rows, of their index, and of results that wait.
-
-        Rows that share the memory of a page count once.
-
-        Cost: O(pages).
-        """
-        with self._locked():
-            return self._nbytes()
-
-    def _nbytes(self) -> int:
-        pages = self._store.nbytes
-        waiting: int = sum(table.nbytes for table in self._answers)
-        state = 0 if self._shard is None else self._shard.nbytes(self._store.tables())
-        return pages + len(encode_directory(self._directory)) + waiting + state
-
-    @synchronized
-    def __repr__(self) -> str:
-        head = f"<{type(self).__name__} {format_windows(self._spec)}"
-        if self._query is None or self._largest is None:
-            return f"{head}: empty>"
-        times = self._query.times
-        parts = [f"latest {format_tick(self._largest, times)}"]
-        if self._watermark is not None:
-            parts.append(f"watermark {format_tick(self._watermark, times)}")
-        if self.late_count:
-            parts.append(format_count(self.late_count, "late row"))
-        return f"{head}: {', '.join([*parts, format_bytes(self._nbytes())])}>"
-
-    @synchronized
-    def explain(self) -> str:
-        """Describes in a few lines the results, their input, and possible queries.
-
-        Cost: O(pages).
-
-        Example:
-            >>> import pyarrow as pa, slidewise as sw
-            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
-            ...                         aggs={"mid": sw.median("x")}, emit="arrival")
-            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
-            >>> print(cards.explain())  # doctest: +ELLIPSIS
-            rolling 10 over t by card: a result per row when it arrives
-            state: ..., the entries of 1 key and a log
-            results: from all rows of a window, because median('x') cannot be folded
-            query: any window up to 15, at any time: no row was evicted yet
-        """
-        nbytes = self._nbytes()
-        return explain_lines(
-            self._spec, self._emit, self._shard, self._watermark, nbytes
-        )
-
-    @synchronized
-    def check(self) -> None:
-        """Checks the invariants of the state.
-
-        Raises:
-            AssertionError: If one is violated: a bug in slidewise, not in the data.
-
-        Cost: O(n).
-        """
-        if self._shard is not None:
-            self._shard.check()
 
     def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
@@ -531,6 +482,15 @@ class KeyedWindows(Snapshots):
                 and the like.
 
         Cost: O(n): every page is read and checked.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", by="card", windows=10, aggs={"n": sw.count()})
+            >>> w = sw.KeyedWindows(spec)
+            >>> w.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
+            >>> saved = w.to_bytes()
+            >>> sw.KeyedWindows.from_bytes(saved, spec).query("A")
+            {'n_10': 2}
         """
         for name in _OF_THE_STREAM:
             if name in request:

@@ -33,10 +33,10 @@ class Locked:
     """An object with one lock, which its copies do not share.
 
     Attributes:
-        derived: The attributes that a copy computes again instead of copying them.
+        _derived: The attributes that a copy computes again instead of copying them.
     """
 
-    derived: ClassVar[tuple[str, ...]] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self._lock, self._owner = Lock(), 0
@@ -94,5 +94,5 @@ class Locked:
         """A copy of the state, with a new lock."""
         with self._locked():
             memo[id(self._lock)] = Lock()
-            none = dict.fromkeys(self.derived)
+            none = dict.fromkeys(self._derived)
             return {**deepcopy({**vars(self), **none}, memo), "_owner": 0}

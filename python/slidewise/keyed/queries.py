@@ -54,7 +54,7 @@ class Queries(Locked):
     _reader: FoldReader | None
     _before: Any
 
-    derived = ("_reader", "_shard")
+    _derived = ("_reader", "_shard")
 
     def query(
         self,

@@ -133,6 +133,14 @@ class Snapshots(Queries):
             SpecError: If results wait for `collect()`, or there were no rows yet.
 
         Cost: O(n).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=10, aggs={"n": sw.count()})
+            >>> w = sw.KeyedWindows(spec)
+            >>> w.ingest(pa.table({"t": [1, 8]}))
+            >>> sw.KeyedWindows.from_bytes(w.to_bytes(), spec).query()
+            {'n_10': 2}
         """
         head, pages = self._head(), self._store.blobs()
         directory = encode_directory(self._directory)
@@ -155,6 +163,17 @@ class Snapshots(Queries):
             SpecError: As for `to_bytes`.
 
         Cost: O(changed pages), and a look at the number of each page.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=10, aggs={"n": sw.count()})
+            >>> w = sw.KeyedWindows(spec)
+            >>> w.ingest(pa.table({"t": [1, 8]}))
+            >>> first = w.to_bytes()
+            >>> w.ingest(pa.table({"t": [9]}))
+            >>> changes = [w.changes()]
+            >>> sw.KeyedWindows.from_bytes(first, spec, changes=changes).query()
+            {'n_10': 3}
         """
         # A page is written once: a page in both sets has not changed.
         changed = {page: self._store.get(page) for page in self._pages ^ self._saved}

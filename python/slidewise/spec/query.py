@@ -40,8 +40,14 @@ class Query:
         every: The slide, of the same kind, or `rows(n)`; sessions and `until` have
             none.
 
+    Attributes:
+        window: `range` as it was parsed, a length or a data-driven window.
+        slide: `every` as it was parsed, by default the range; None where there is none.
+
     Raises:
         SpecError: If one is not a positive length, or their kinds do not go together.
+
+    Cost: O(1). `SharedWindow` and `hopping` name the cost of answers.
 
     Example:
         >>> import slidewise as sw
@@ -51,6 +57,16 @@ class Query:
         Query(rows(6), every=rows(2))
         >>> sw.Query(sw.session("30m")), sw.Query(sw.landmark("reset"), every="5m")
         (Query(session('30m')), Query(landmark('reset'), every='5m'))
+
+        What they hold:
+
+        >>> query = sw.Query("1h", every="5m")
+        >>> query.range, query.every, query.label
+        ('1h', '5m', '1h every 5m')
+        >>> [length.amount for length in query.lengths], query.counts
+        ([3600000000000, 300000000000], False)
+        >>> sw.Query(sw.until("paid")).flag
+        'paid'
     """
 
     window: _Range

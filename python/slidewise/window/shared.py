@@ -302,6 +302,8 @@ class SharedWindow(_core.Window):
             SpecError: If the time is of another kind than those in the window, or the
                 window was made with `ranges=`.
 
+        Cost: per answer that falls due, as for `query`.
+
         Example:
             >>> import slidewise as sw
             >>> w = sw.SharedWindow(sw.sum(), queries=[sw.Query(10, every=5)])
@@ -411,6 +413,8 @@ class SharedWindow(_core.Window):
 
     def explain(self) -> str:
         """Describes in a few lines which algorithm runs, why, and with which options.
+
+        Cost: O(1) in the number of entries.
 
         Example:
             >>> import slidewise as sw

@@ -91,6 +91,8 @@ class Window(_core.Window):
     Until the first value of a column decides its type, each row takes 8 bytes more, and
     16 for each column that has values; `dtype=` avoids that.
 
+    Cost: each call has its own; the costs of algorithms are in `slidewise.algorithms`.
+
     Example:
         >>> import slidewise as sw
         >>> w = sw.Window(sw.max())
@@ -264,6 +266,8 @@ class Window(_core.Window):
 
     def explain(self) -> str:
         """Explains in a few lines which algorithm runs, why, and with which options.
+
+        Cost: O(1) in the number of entries.
 
         Example:
             >>> import slidewise as sw
