@@ -116,7 +116,7 @@ class Queries(Locked):
             >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
             11
         """
-        shard, reader = self._state("query()")
+        shard, reader = self._queried("query()")
         query = shard.query
         is_latest = at is LATEST or _is_latest(at)
         tick = self._latest() if is_latest else tick_of(at, query.times)
@@ -191,7 +191,7 @@ class Queries(Locked):
         self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
     ) -> Any:
         """`query_many` of a table that is not lazy."""
-        shard, reader = self._state("query_many()")
+        shard, reader = self._queried("query_many()")
         query = shard.query
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
@@ -251,7 +251,7 @@ class Queries(Locked):
             )
         return shard
 
-    def _state(self, call: str) -> tuple[Shard, FoldReader | None]:
+    def _queried(self, call: str) -> tuple[Shard, FoldReader | None]:
         """The state, for a query, and the reader of its entries: see `_fold_reader`."""
         shard, reader = self._shard, self._reader
         # Few steps for most queries: the reader is that of the state.
