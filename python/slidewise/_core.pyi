@@ -248,10 +248,10 @@ class KeyedStore:
         ArrowArray,
         tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]],
     ]: ...
-    def ask(
+    def query_key(
         self, prepared: PreparedQuery, key: object, at: int
     ) -> dict[str, Any] | None: ...
-    def ask_few(
+    def query_batch(
         self,
         prepared: PreparedQuery,
         columns: Sequence[object],
@@ -259,10 +259,10 @@ class KeyedStore:
         at: int,
         leads: bool,
     ) -> bytes | None: ...
-    def ask_lists(
+    def query_lists(
         self, prepared: PreparedQuery, columns: Sequence[list[Any]], at: int
     ) -> dict[str, list[Any]] | None: ...
-    def ask_many(
+    def query_table(
         self, prepared: PreparedQuery, keys: Sequence[object], times: object
     ) -> ArrowArray | None: ...
     def last_times(self, keys: Sequence[object]) -> ArrowArray: ...

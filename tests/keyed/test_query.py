@@ -145,8 +145,8 @@ def test_queries_exclude_late_and_deleted_rows() -> None:
 def test_an_extra_row_is_the_last_of_its_time_and_is_not_stored() -> None:
     """It comes last by arrival and by `then_by`."""
     windows = cards((9, "a", 4), (9, "a", 2), then_by="x")
-    asked = windows.query("a", at=9, plus={"x": 3})
-    assert asked["xs_10"] == [2, 4, 3]
+    answer = windows.query("a", at=9, plus={"x": 3})
+    assert answer["xs_10"] == [2, 4, 3]
     assert windows.query("a", at=9)["xs_10"] == [2, 4]
     assert windows.query("a", at=8, plus={})["n_10"] == 1
     assert windows.query("z", at=8, plus={"x": 5})["sum_10"] == 5
@@ -198,9 +198,9 @@ def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
 def test_an_extra_row_counts_for_its_own_query_only() -> None:
     """One call has several queries of equal keys."""
     windows = cards(*ROWS)
-    asked = pa.table({"card": ["a", "a"], "when": [9, 9], "x": [100, 200]})
+    questions = pa.table({"card": ["a", "a"], "when": [9, 9], "x": [100, 200]})
     for plus in (["x"], {"x": "x"}, "x"):
-        answers = windows.query_many(asked, "when", plus=plus)
+        answers = windows.query_many(questions, "when", plus=plus)
         assert answers["sum_4"].to_pylist() == [104, 204]
 
 
@@ -209,10 +209,10 @@ def test_many_extra_rows_are_answered_in_groups(
 ) -> None:
     """A group has a bounded number of copied rows."""
     windows = cards(*ROWS)
-    asked = pa.table({"card": ["a", "b", "z", "a"], "x": [100, 200, 300, None]})
-    whole = windows.query_many(asked, 9, plus=["x"], valid_until=True)
-    monkeypatch.setattr("slidewise.keyed.reader._MOST_ROWS", 2)
-    assert windows.query_many(asked, 9, plus=["x"], valid_until=True) == whole
+    questions = pa.table({"card": ["a", "b", "z", "a"], "x": [100, 200, 300, None]})
+    whole = windows.query_many(questions, 9, plus=["x"], valid_until=True)
+    monkeypatch.setattr("slidewise.keyed.reader._MAX_KERNEL_ROWS", 2)
+    assert windows.query_many(questions, 9, plus=["x"], valid_until=True) == whole
     assert whole["sum_10"].to_pylist() == [108, 202, 300, 8]
 
 
@@ -220,10 +220,10 @@ def test_answers_change_at_valid_until() -> None:
     """Answers are equal before this time, and differ from it on."""
     for closed in ("right", "both", "left", "neither"):
         windows = cards(*ROWS, closed=closed, offset=1)
-        asked = windows.query("a", at=11, valid_until=True)
-        until = asked["valid_until_10"]
+        answer = windows.query("a", at=11, valid_until=True)
+        until = answer["valid_until_10"]
         held = windows.query("a", at=until - 1)["xs_10"]
-        assert held[0] == asked["xs_10"][0]
+        assert held[0] == answer["xs_10"][0]
         assert windows.query("a", at=until)["xs_10"][:1] != held[:1]
 
 
@@ -262,9 +262,9 @@ def test_times_are_given_as_advance_takes_them() -> None:
     kind = pa.timestamp("us", "Europe/Berlin")
     windows = sw.KeyedWindows(on="t", by="k", windows="1h", aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": pa.array([start], kind), "k": [1]}))
-    asked = windows.query(1, at=start + dt.timedelta(minutes=59), valid_until=True)
-    assert asked["n_1h"] == 1
-    assert asked["valid_until_1h"] == start + dt.timedelta(hours=1)
+    answer = windows.query(1, at=start + dt.timedelta(minutes=59), valid_until=True)
+    assert answer["n_1h"] == 1
+    assert answer["valid_until_1h"] == start + dt.timedelta(hours=1)
     times = pa.array([start], pa.timestamp("s", "UTC"))
     table = pa.table({"k": pa.array([1], pa.int8()), "when": times})
     answers = windows.query_many(table, "when", valid_until=True)
@@ -300,8 +300,8 @@ def test_times_beyond_those_of_python_are_refused_by_their_column() -> None:
     windows.ingest(pa.table({"t": pa.array([0, 10**15], pa.int64()).cast(kind)}))
     with pytest.raises(sw.SpecError, match=r"'last_9s' .* query_many\(\)"):
         windows.query()
-    asked = windows.query_many(pa.table({"row": [0]}))
-    assert asked["last_9s"].cast(pa.int64()).to_pylist() == [10**15]
+    answer = windows.query_many(pa.table({"row": [0]}))
+    assert answer["last_9s"].cast(pa.int64()).to_pylist() == [10**15]
     at = pa.scalar(0, pa.int64()).cast(kind)
     until = windows.query_many(pa.table({"row": [0]}), at, "4000000d", valid_until=True)
     assert until["valid_until_4000000d"].cast(pa.int64()).to_pylist() == [345600000000]
@@ -440,6 +440,6 @@ def test_text_that_is_not_utf8_is_refused() -> None:
     two = sw.KeyedWindows(on="t", by=["k", "l"], windows=5, aggs={"n": sw.count()})
     for windows, key in ((one, "\ud800"), (two, ("a", "\ud800"))):
         windows.ingest(pa.table({"t": [1], "k": ["a"], "l": ["b"]}))
-        for ask in (windows.query, windows.__contains__):
+        for query in (windows.query, windows.__contains__):
             with pytest.raises(sw.SpecError, match="is not a key of column"):
-                ask(key)
+                query(key)

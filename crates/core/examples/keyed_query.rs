@@ -115,7 +115,7 @@ fn main() {
         let (bytes, _) = keys_of(&[rng.next() % keys]);
         let c = cpu();
         for _ in 0..loops {
-            store.ask(&bytes, now, &prepared, &mut |_, answers: &[Answer<i64>]| {
+            store.query_key(&bytes, now, &prepared, &mut |_, answers: &[Answer<i64>]| {
                 if let Answer::F64(v) = answers[1] {
                     sum += v;
                 }
@@ -132,7 +132,7 @@ fn main() {
                 let k = if hot { fixed } else { rng.next() % keys };
                 let (bytes, _) = keys_of(&[k]);
                 let t = Instant::now();
-                store.ask(&bytes, now, &prepared, &mut |_, answers: &[Answer<i64>]| {
+                store.query_key(&bytes, now, &prepared, &mut |_, answers: &[Answer<i64>]| {
                     if let Answer::F64(v) = answers[1] {
                         sum += v;
                     }

@@ -9,7 +9,7 @@ use slidewise_core::aggregate::{Answer, Cell, Kind};
 
 use crate::errors::{ResultOverflowError, SlidewiseError, internal_error, with_note};
 use crate::locking::{Access, Entered};
-use crate::object_store::{Object, Store};
+use crate::object_store::{Object, ObjectStore};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::sketches;
 use crate::spec::Spec;
@@ -113,7 +113,7 @@ impl Access {
 pub(crate) struct Lowering<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,
-    pub(crate) store: Option<&'a Store>,
+    pub(crate) store: Option<&'a ObjectStore>,
     /// Converts ticks to the kind of the window's times.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
     /// The answers that are values of columns of bools.

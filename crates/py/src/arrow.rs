@@ -70,12 +70,12 @@ pub(crate) fn import_flags(object: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer>
 
 /// A column of int64 or float64, kept alive while the core reads it.
 #[derive(Debug)]
-pub(crate) enum Numbers {
+pub(crate) enum NumberArray {
     I64(Int64Array),
     F64(Float64Array),
 }
 
-impl Numbers {
+impl NumberArray {
     pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data = import(object)?;
         match data.data_type() {

@@ -40,7 +40,7 @@ const VERSION: u16 = 4;
 const RECORD_BATCH: u16 = 3;
 
 /// A column: its number of nulls, and its buffers.
-type Given<'a> = (usize, Vec<Cow<'a, [u8]>>);
+type ColumnBuffers<'a> = (usize, Vec<Cow<'a, [u8]>>);
 
 /// A record batch of columns of equal length; `numbers` are int64 or float64, as its schema
 /// says.
@@ -51,7 +51,7 @@ pub(crate) fn message<'py>(
     rows: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let data: Vec<ArrayData> = given.iter().map(Array::to_data).collect();
-    let given: Vec<Given<'_>> = data.iter().map(buffers_of).collect::<PyResult<_>>()?;
+    let given: Vec<ColumnBuffers<'_>> = data.iter().map(buffers_of).collect::<PyResult<_>>()?;
     let own = given.iter().flat_map(|(_, buffers)| buffers);
     let leading: usize = own.map(|buffer| padded(buffer.len())).sum();
     let buffers = given
@@ -90,7 +90,7 @@ fn padded(length: usize) -> usize {
 }
 
 /// The buffers of a column, from its first row on.
-fn buffers_of(data: &ArrayData) -> PyResult<Given<'_>> {
+fn buffers_of(data: &ArrayData) -> PyResult<ColumnBuffers<'_>> {
     let nulls = data.null_count();
     let valid: Cow<'_, [u8]> = match data.nulls() {
         Some(bits) if nulls > 0 => bits.inner().sliced().to_vec().into(),
@@ -135,10 +135,10 @@ fn write_metadata(
     head: &mut [u8],
     (nodes, buffers): (usize, usize),
     rows: usize,
-    (given, numbers): (&[Given<'_>], &[NumberColumn<'_>]),
+    (given, numbers): (&[ColumnBuffers<'_>], &[NumberColumn<'_>]),
     body: usize,
 ) {
-    let mut writer = Writer { bytes: head, at: 0 };
+    let mut writer = NumberWriter { bytes: head, at: 0 };
     writer.u32(u32::MAX);
     writer.u32((FIXED + (nodes + buffers) * PAIR) as u32);
     // The message.
@@ -188,12 +188,12 @@ fn nulls_of(column: &NumberColumn<'_>, rows: usize) -> usize {
 }
 
 /// Writes numbers in sequence.
-struct Writer<'a> {
+struct NumberWriter<'a> {
     bytes: &'a mut [u8],
     at: usize,
 }
 
-impl Writer<'_> {
+impl NumberWriter<'_> {
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         self.bytes[self.at..self.at + N].copy_from_slice(&bytes);
         self.at += N;

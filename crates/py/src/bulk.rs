@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, Int64Array};
 use pyo3::prelude::*;
 
-use crate::arrow::Numbers;
+use crate::arrow::NumberArray;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, for_each, native};
 use crate::dtype_inference::UntypedColumn;
@@ -94,7 +94,7 @@ impl Access {
         times: &Bound<'py, PyAny>,
     ) -> PyResult<(Int64Array, Option<Arc<Clock>>)> {
         if self.clock().is_none_or(|clock| clock.int)
-            && let Some(Numbers::I64(ticks)) = native(times)?
+            && let Some(NumberArray::I64(ticks)) = native(times)?
             && ticks.null_count() == 0
         {
             return Ok((ticks, self.int_clock(py)?));
@@ -108,7 +108,7 @@ impl Access {
             return self.iterate_times(times);
         }
         let (clock, ticks): (Bound<'_, PyAny>, Bound<'_, PyAny>) = read.extract()?;
-        let ticks = Numbers::import_keys(&ticks, "times")?;
+        let ticks = NumberArray::import_keys(&ticks, "times")?;
         let clock = match self.clock() {
             Some(_) => None,
             None => Some(Arc::new(Clock::read(clock)?)),

@@ -14,7 +14,7 @@ use crate::errors::internal_error;
 
 /// Name, whether it is for entries in order only, law, whether it answers queries of parts and
 /// of several ranges, and parameters: name, default, allowed values.
-type Row = (
+type AlgorithmCard = (
     &'static str,
     bool,
     Option<&'static str>,
@@ -25,11 +25,11 @@ type Row = (
 
 /// The algorithms, in the order in which they are shown.
 #[pyfunction]
-pub(crate) fn algorithms() -> Vec<Row> {
+pub(crate) fn algorithms() -> Vec<AlgorithmCard> {
     ALGORITHMS.iter().map(row).collect()
 }
 
-fn row(info: &AlgorithmInfo) -> Row {
+fn row(info: &AlgorithmInfo) -> AlgorithmCard {
     let parameters = info.parameters.iter().map(|parameter| {
         let allowed = match parameter.allowed {
             Allowed::Flag => Some(vec![0, 1]),

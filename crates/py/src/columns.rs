@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
 use slidewise_core::aggregate::Cell;
 
-use crate::arrow::{self, Numbers};
+use crate::arrow::{self, NumberArray};
 use crate::dtype_inference::UntypedColumn;
 use crate::errors::{spec_error, with_note};
 use crate::inputs::{InputColumn, Mask, Nan, Paired, Role};
 use crate::masks::masked;
-use crate::object_store::Store;
+use crate::object_store::ObjectStore;
 use crate::rows::lookup;
 use crate::scalars::{described, plain};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
@@ -30,7 +30,7 @@ type Masks = Vec<Option<Vec<bool>>>;
 pub(crate) struct BulkReader<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,
-    pub(crate) store: Option<&'a Store>,
+    pub(crate) store: Option<&'a ObjectStore>,
     pub(crate) udaf_calls: Option<UdafCalls<'a, 'py>>,
     /// The entries' times, which are the values of inputs of [`Role::Time`].
     pub(crate) ticks: &'a Int64Array,
@@ -78,7 +78,7 @@ impl<'py> BulkReader<'_, 'py> {
     }
 
     fn times(&self) -> UntypedColumn {
-        UntypedColumn::Numbers(Numbers::I64(self.ticks.clone()))
+        UntypedColumn::Numbers(NumberArray::I64(self.ticks.clone()))
     }
 
     fn without_values(&self) -> PyResult<Vec<UntypedColumn>> {
@@ -193,13 +193,13 @@ impl<'py> BulkReader<'_, 'py> {
         }
         if let Some(bools) = bools(&read)? {
             self.refuse_length(bools.len(), None)?;
-            let Numbers::I64(bools) = masked(Numbers::I64(bools), mask) else {
+            let NumberArray::I64(bools) = masked(NumberArray::I64(bools), mask) else {
                 unreachable!("masking keeps the type")
             };
             return Ok(Some(UntypedColumn::Bools(bools)));
         }
         if read.hasattr("__arrow_c_array__")? {
-            let numbers = Numbers::import(&read)?;
+            let numbers = NumberArray::import(&read)?;
             self.refuse_length(numbers.len(), None)?;
             return self.numbers(masked(numbers, mask), role).map(Some);
         }
@@ -208,7 +208,7 @@ impl<'py> BulkReader<'_, 'py> {
     }
 
     /// Numbers as they are, or read one by one as partials or keys.
-    fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<UntypedColumn> {
+    fn numbers(&self, numbers: NumberArray, role: Role) -> PyResult<UntypedColumn> {
         let (Role::Udaf(_) | Role::Key) = role else {
             return Ok(UntypedColumn::Numbers(numbers));
         };
@@ -412,7 +412,7 @@ fn role_name(role: Role) -> &'static str {
 }
 
 /// The numbers of an array of int64 or float64; `None` for other values.
-pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
+pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<NumberArray>> {
     let py = values.py();
     if is_buffer(values)? {
         // pyarrow converts arrays without such a buffer (dates, other byte orders).
@@ -428,10 +428,12 @@ pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
             return Ok(None);
         }
         if let Ok(ints) = buffer.as_typed::<i64>() {
-            return Ok(Some(Numbers::I64(Int64Array::from(ints.to_vec(py)?))));
+            return Ok(Some(NumberArray::I64(Int64Array::from(ints.to_vec(py)?))));
         }
         if let Ok(floats) = buffer.as_typed::<f64>() {
-            return Ok(Some(Numbers::F64(Float64Array::from(floats.to_vec(py)?))));
+            return Ok(Some(NumberArray::F64(Float64Array::from(
+                floats.to_vec(py)?,
+            ))));
         }
         return Ok(None);
     }
@@ -441,8 +443,8 @@ pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
     let data = arrow::import(values)
         .map_err(|error| with_note(py, error, "importing an Arrow array in insert_many"))?;
     Ok(match data.data_type() {
-        DataType::Int64 => Some(Numbers::I64(data.into())),
-        DataType::Float64 => Some(Numbers::F64(data.into())),
+        DataType::Int64 => Some(NumberArray::I64(data.into())),
+        DataType::Float64 => Some(NumberArray::F64(data.into())),
         _ => None,
     })
 }

@@ -8,7 +8,7 @@ use arrow_array::{Array, Float64Array, Int64Array};
 use slidewise_core::aggregate::Cell;
 use slidewise_core::aggregate::column::Column;
 
-use crate::arrow::Numbers;
+use crate::arrow::NumberArray;
 use crate::hashing::of_numbers;
 use crate::inputs::{InputColumn, Nan, Role, Type, is_exact, is_small};
 use crate::object_store::Object;
@@ -16,7 +16,7 @@ use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole, widened_cell}
 
 /// The values of an input column before its dtype is resolved.
 pub(crate) enum UntypedColumn {
-    Numbers(Numbers),
+    Numbers(NumberArray),
     /// Bools, as 0 and 1.
     Bools(Int64Array),
     Values(Vec<Untyped>),
@@ -24,7 +24,7 @@ pub(crate) enum UntypedColumn {
 
 /// The values of an input column as the core takes them.
 pub(crate) enum TypedColumn {
-    Numbers(Numbers),
+    Numbers(NumberArray),
     Cells(Vec<Cell<Object>>),
 }
 
@@ -48,12 +48,12 @@ impl UntypedColumn {
         nan: Nan,
     ) -> Result<TypedColumn, (TypeMismatch, Option<usize>)> {
         let numbers = match self {
-            Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
-            Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
+            Self::Numbers(NumberArray::I64(ints)) => NumberArray::I64(ints.clone()),
+            Self::Numbers(NumberArray::F64(floats)) => NumberArray::F64(floats.clone()),
             Self::Bools(bools) => {
                 let all_null = bools.null_count() == bools.len();
                 let truths = matches!(*dtype, None | Some(Type::Bool)) && !all_null;
-                let typed = as_type(Numbers::I64(bools.clone()), input, dtype)?;
+                let typed = as_type(NumberArray::I64(bools.clone()), input, dtype)?;
                 if truths {
                     *dtype = Some(Type::Bool);
                 }
@@ -71,13 +71,13 @@ impl UntypedColumn {
             }
         };
         let numbers = match numbers {
-            Numbers::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
+            NumberArray::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
             other => other,
         };
         match input.role {
             Role::Number | Role::Typed => as_type(numbers, input, dtype),
             Role::Presence => Ok(presence(&numbers)),
-            Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
+            Role::Hash => Ok(NumberArray::I64(of_numbers(&numbers))),
             Role::Any | Role::Time | Role::Key | Role::Udaf(_) => Ok(numbers),
         }
         .map(TypedColumn::Numbers)
@@ -95,15 +95,15 @@ impl TypedColumn {
     /// The same for a column that has widened to floats.
     pub(crate) fn widened(self) -> Self {
         match self {
-            Self::Numbers(Numbers::I64(ints)) => Self::Numbers(floats(&ints)),
+            Self::Numbers(NumberArray::I64(ints)) => Self::Numbers(floats(&ints)),
             Self::Numbers(floats) => Self::Numbers(floats),
             Self::Cells(cells) => Self::Cells(cells.into_iter().map(widened_cell).collect()),
         }
     }
 }
 
-fn floats(ints: &Int64Array) -> Numbers {
-    Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64))
+fn floats(ints: &Int64Array) -> NumberArray {
+    NumberArray::F64(ints.unary::<_, Float64Type>(|int| int as f64))
 }
 
 /// Whether float64 holds all of them exactly.
@@ -112,25 +112,27 @@ fn are_exact(ints: &Int64Array) -> bool {
 }
 
 fn as_type(
-    numbers: Numbers,
+    numbers: NumberArray,
     input: &InputColumn,
     dtype: &mut Option<Type>,
-) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
+) -> Result<NumberArray, (TypeMismatch, Option<usize>)> {
     let missing = match &numbers {
-        Numbers::I64(ints) => ints.null_count() == ints.len(),
-        Numbers::F64(floats) => floats.null_count() == floats.len(),
+        NumberArray::I64(ints) => ints.null_count() == ints.len(),
+        NumberArray::F64(floats) => floats.null_count() == floats.len(),
     };
     match (numbers, *dtype) {
         (numbers, _) if missing => Ok(numbers),
-        (Numbers::F64(_), Some(Type::Bool | Type::Exact | Type::Int)) if !input.widens(*dtype) => {
+        (NumberArray::F64(_), Some(Type::Bool | Type::Exact | Type::Int))
+            if !input.widens(*dtype) =>
+        {
             let why = not_whole(input, "the values are float64");
             Err((TypeMismatch(why), None))
         }
-        (Numbers::I64(ints), Some(before)) if before.is_float() => Ok(floats(&ints)),
-        (Numbers::I64(ints), before) => {
+        (NumberArray::I64(ints), Some(before)) if before.is_float() => Ok(floats(&ints)),
+        (NumberArray::I64(ints), before) => {
             let looks = input.widens(before) || before.is_none();
             *dtype = Some(input.with_ints(before, looks && are_exact(&ints)));
-            Ok(Numbers::I64(ints))
+            Ok(NumberArray::I64(ints))
         }
         (numbers, _) => {
             *dtype = Some(input.with_floats(*dtype));
@@ -140,10 +142,13 @@ fn as_type(
 }
 
 /// Makes NaN null, or refuses it.
-fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
+fn without_nan(
+    floats: Float64Array,
+    nan: Nan,
+) -> Result<NumberArray, (TypeMismatch, Option<usize>)> {
     let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
     let Some(row) = floats.iter().position(is_nan) else {
-        return Ok(Numbers::F64(floats));
+        return Ok(NumberArray::F64(floats));
     };
     if nan == Nan::Raise {
         return Err((TypeMismatch(NAN_RAISED.to_owned()), Some(row)));
@@ -151,12 +156,12 @@ fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (TypeMismatch,
     let kept = floats
         .iter()
         .map(|float| float.filter(|float| !float.is_nan()));
-    Ok(Numbers::F64(kept.collect()))
+    Ok(NumberArray::F64(kept.collect()))
 }
 
-fn presence(numbers: &Numbers) -> Numbers {
-    Numbers::I64(match numbers {
-        Numbers::I64(ints) => ints.unary::<_, Int64Type>(|_| 0),
-        Numbers::F64(floats) => floats.unary::<_, Int64Type>(|_| 0),
+fn presence(numbers: &NumberArray) -> NumberArray {
+    NumberArray::I64(match numbers {
+        NumberArray::I64(ints) => ints.unary::<_, Int64Type>(|_| 0),
+        NumberArray::F64(floats) => floats.unary::<_, Int64Type>(|_| 0),
     })
 }

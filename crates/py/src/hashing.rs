@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString};
 use twox_hash::XxHash64;
 
-use crate::arrow::{ArrowArray, Numbers, import};
+use crate::arrow::{ArrowArray, NumberArray, import};
 use crate::errors::{spec_error, with_note};
 use crate::scalars::{described, is_exact_fraction, is_numpy_bool, plain};
 
@@ -121,10 +121,10 @@ pub(crate) fn of_value(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     Ok(Some(hash.unwrap_or_else(|| of_float(f64::NAN))))
 }
 
-pub(crate) fn of_numbers(numbers: &Numbers) -> Int64Array {
+pub(crate) fn of_numbers(numbers: &NumberArray) -> Int64Array {
     match numbers {
-        Numbers::I64(ints) => ints.unary::<_, Int64Type>(of_int),
-        Numbers::F64(floats) => floats.unary::<_, Int64Type>(of_float),
+        NumberArray::I64(ints) => ints.unary::<_, Int64Type>(of_int),
+        NumberArray::F64(floats) => floats.unary::<_, Int64Type>(of_float),
     }
 }
 

@@ -169,12 +169,12 @@ impl Access {
             for (at, column) in columns.iter_mut().enumerate() {
                 match column.resolve_dtype(&spec.inputs[at], &mut dtypes[at], spec.nan) {
                     Ok(column) => typed.push(column),
-                    Err((why, row)) => return Ok(Done::TypeMismatch(why, at, row)),
+                    Err((why, row)) => return Ok(InsertOutcome::TypeMismatch(why, at, row)),
                 }
             }
             if let Err(at) = spec.share_types(&mut dtypes) {
                 let why = TypeMismatch(not_whole(&spec.inputs[at], "floats came"));
-                return Ok(Done::TypeMismatch(why, at, None));
+                return Ok(InsertOutcome::TypeMismatch(why, at, None));
             }
             let widened = typed.into_iter().zip(spec.inputs.iter().zip(&dtypes));
             let typed: Vec<_> = widened
@@ -190,7 +190,7 @@ impl Access {
                 .or(self.clock().map(|clock| &**clock));
             let admitted = state.admits(times);
             if let Err(refused) = admitted.and_then(|()| state.admits_batch(times, clock)) {
-                return Ok(Done::Refused(refused, batch.clock));
+                return Ok(InsertOutcome::Refused(refused, batch.clock));
             }
             self.keep_clock(&mut state, batch.clock)?;
             self.widen(&mut state, wider);
@@ -203,16 +203,16 @@ impl Access {
                 state.trim(clock, self.spec());
             }
             self.choose_fast_path(&state);
-            PyResult::Ok(Done::Inserted)
+            PyResult::Ok(InsertOutcome::Inserted)
         })?;
         drop(columns);
         match done {
-            Done::Inserted => Ok(()),
-            Done::Refused(refused, clock) => {
+            InsertOutcome::Inserted => Ok(()),
+            InsertOutcome::Refused(refused, clock) => {
                 let clock = clock.as_deref().or(self.clock().map(|clock| &**clock));
                 Err(self.refusal_before(py, refused, clock))
             }
-            Done::TypeMismatch(why, at, row) => {
+            InsertOutcome::TypeMismatch(why, at, row) => {
                 let column = spec.column_name(py, &spec.inputs[at]);
                 Err(why.into_error(column, row))
             }
@@ -228,7 +228,7 @@ fn cannot_widen(why: &str) -> PyErr {
 }
 
 /// The outcome of a bulk insert.
-enum Done {
+enum InsertOutcome {
     Inserted,
     /// With the clock that the batch would have brought.
     Refused(Refused, Option<Arc<Clock>>),

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use slidewise_core::keyed::{KeyColumn, distinct};
 
-use crate::arrow::{ArrowArray, Numbers, import};
+use crate::arrow::{ArrowArray, NumberArray, import};
 
 /// The keys of some rows.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl KeyBytes {
             return Err(PyTypeError::new_err("key columns differ in length"));
         }
         if let [column] = columns
-            && let Form::Fixed(values, width) = &column.form
+            && let KeyEncoding::Fixed(values, width) = &column.form
             && column.array.null_count() == 0
             && *width > 0
         {
@@ -133,7 +133,7 @@ pub(crate) fn distinct_keys(
     keys: Vec<Bound<'_, PyAny>>,
     times: &Bound<'_, PyAny>,
 ) -> PyResult<(ArrowArray, ArrowArray)> {
-    let times = Numbers::import_keys(times, "times")?;
+    let times = NumberArray::import_keys(times, "times")?;
     let keys = KeyBytes::read(&keys, times.len())?;
     let (firsts, latest) = py.detach(|| distinct(keys.view(), times.values()));
     let firsts = ArrowArray::new(UInt32Array::from(firsts).into());
@@ -158,10 +158,10 @@ fn read_arrays(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Encoder>> {
 /// A column and the form of its values.
 struct Encoder {
     array: ArrayRef,
-    form: Form,
+    form: KeyEncoding,
 }
 
-enum Form {
+enum KeyEncoding {
     Null,
     Bool,
     /// So many bytes each, one behind the other.
@@ -183,28 +183,28 @@ impl Encoder {
         let fixed = |width: usize| {
             let data = array.to_data();
             let from = data.offset() * width;
-            Form::Fixed(data.buffers()[0].slice(from), width)
+            KeyEncoding::Fixed(data.buffers()[0].slice(from), width)
         };
         let form = match array.data_type() {
-            DataType::Null => Form::Null,
-            DataType::Boolean => Form::Bool,
-            DataType::Float16 => Form::F16,
-            DataType::Float32 => Form::F32,
-            DataType::Float64 => Form::F64,
-            DataType::Utf8 => Form::Text,
-            DataType::LargeUtf8 => Form::LargeText,
-            DataType::Binary => Form::Binary,
-            DataType::LargeBinary => Form::LargeBinary,
+            DataType::Null => KeyEncoding::Null,
+            DataType::Boolean => KeyEncoding::Bool,
+            DataType::Float16 => KeyEncoding::F16,
+            DataType::Float32 => KeyEncoding::F32,
+            DataType::Float64 => KeyEncoding::F64,
+            DataType::Utf8 => KeyEncoding::Text,
+            DataType::LargeUtf8 => KeyEncoding::LargeText,
+            DataType::Binary => KeyEncoding::Binary,
+            DataType::LargeBinary => KeyEncoding::LargeBinary,
             DataType::FixedSizeBinary(width) => fixed(*width as usize),
             DataType::Struct(_) => {
                 let fields = array.as_struct().columns().iter();
                 let fields = fields.map(|field| Self::new(ArrayRef::clone(field)));
-                Form::Struct(fields.collect::<PyResult<_>>()?)
+                KeyEncoding::Struct(fields.collect::<PyResult<_>>()?)
             }
             DataType::List(_) => {
                 let lists = array.as_list::<i32>();
                 let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
-                Form::List(
+                KeyEncoding::List(
                     firsts,
                     Box::new(Self::new(ArrayRef::clone(lists.values()))?),
                 )
@@ -212,7 +212,7 @@ impl Encoder {
             DataType::LargeList(_) => {
                 let lists = array.as_list::<i64>();
                 let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
-                Form::List(
+                KeyEncoding::List(
                     firsts,
                     Box::new(Self::new(ArrayRef::clone(lists.values()))?),
                 )
@@ -220,7 +220,7 @@ impl Encoder {
             DataType::FixedSizeList(_, size) => {
                 let lists = array.as_fixed_size_list();
                 let firsts = (0..=lists.len()).map(|row| row * *size as usize).collect();
-                Form::List(
+                KeyEncoding::List(
                     firsts,
                     Box::new(Self::new(ArrayRef::clone(lists.values()))?),
                 )
@@ -239,26 +239,30 @@ impl Encoder {
 
     fn encode(&self, row: usize, out: &mut Vec<u8>) {
         let array = &self.array;
-        if matches!(self.form, Form::Null) || array.is_null(row) {
+        if matches!(self.form, KeyEncoding::Null) || array.is_null(row) {
             out.push(0);
             return;
         }
         out.push(1);
         match &self.form {
-            Form::Null => {}
-            Form::Bool => out.push(u8::from(array.as_boolean().value(row))),
-            Form::Fixed(values, width) => {
+            KeyEncoding::Null => {}
+            KeyEncoding::Bool => out.push(u8::from(array.as_boolean().value(row))),
+            KeyEncoding::Fixed(values, width) => {
                 out.extend_from_slice(&values.as_slice()[row * width..(row + 1) * width]);
             }
-            Form::F16 => put_float(array.as_primitive::<Float16Type>().value(row).to_f64(), out),
-            Form::F32 => put_float(array.as_primitive::<Float32Type>().value(row).into(), out),
-            Form::F64 => put_float(array.as_primitive::<Float64Type>().value(row), out),
-            Form::Text => put_text(array.as_string::<i32>().value(row).as_bytes(), out),
-            Form::LargeText => put_text(array.as_string::<i64>().value(row).as_bytes(), out),
-            Form::Binary => put_text(array.as_binary::<i32>().value(row), out),
-            Form::LargeBinary => put_text(array.as_binary::<i64>().value(row), out),
-            Form::Struct(fields) => fields.iter().for_each(|field| field.encode(row, out)),
-            Form::List(firsts, items) => {
+            KeyEncoding::F16 => {
+                put_float(array.as_primitive::<Float16Type>().value(row).to_f64(), out)
+            }
+            KeyEncoding::F32 => {
+                put_float(array.as_primitive::<Float32Type>().value(row).into(), out)
+            }
+            KeyEncoding::F64 => put_float(array.as_primitive::<Float64Type>().value(row), out),
+            KeyEncoding::Text => put_text(array.as_string::<i32>().value(row).as_bytes(), out),
+            KeyEncoding::LargeText => put_text(array.as_string::<i64>().value(row).as_bytes(), out),
+            KeyEncoding::Binary => put_text(array.as_binary::<i32>().value(row), out),
+            KeyEncoding::LargeBinary => put_text(array.as_binary::<i64>().value(row), out),
+            KeyEncoding::Struct(fields) => fields.iter().for_each(|field| field.encode(row, out)),
+            KeyEncoding::List(firsts, items) => {
                 let (from, to) = (firsts[row], firsts[row + 1]);
                 out.extend_from_slice(&((to - from) as u64).to_le_bytes());
                 (from..to).for_each(|item| items.encode(item, out));

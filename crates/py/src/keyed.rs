@@ -8,9 +8,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
-use crate::arrow::{ArrowArray, Numbers, import};
+use crate::arrow::{ArrowArray, NumberArray, import};
 use crate::key_bytes::{KeyBytes, decode};
-use crate::keyed_inputs::{Entries, EntryTuple, Incoming, QueryPoints, read_columns};
+use crate::keyed_inputs::{EntryColumns, EntryTuple, Incoming, QueryPoints, read_columns};
 use crate::native;
 use crate::prepared_query::{PreparedQuery, read_spans};
 use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
@@ -89,7 +89,7 @@ impl KeyedStore {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let gone = self.gone(gone)?;
         Ok(py.detach(|| {
-            let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
+            let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
             self.store.insert(gone, incoming.rows(&incoming.views()))
         }))
     }
@@ -112,13 +112,13 @@ impl KeyedStore {
     ) -> PyResult<(Exported, usize)> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let gone = self.gone(gone)?;
-        let arrivals = Numbers::import_keys(arrivals, "arrivals")?;
+        let arrivals = NumberArray::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
         let spans = read_spans(&windows)?;
         let (outputs, changed) = py.detach(|| {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
-            let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
+            let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
             self.store.insert_answering(gone, rows, arrivals, &spans)
         });
         Ok((export_all(outputs)?, changed))
@@ -185,7 +185,7 @@ impl KeyedStore {
         if places.into_iter().any(|place| *place >= self.aggs) {
             return Err(PyValueError::new_err("results without an answer"));
         }
-        let most = Numbers::import_keys(most, "most")?;
+        let most = NumberArray::import_keys(most, "most")?;
         check_length(&most, &questions.times)?;
         let results = Results {
             reads: results,
@@ -208,7 +208,7 @@ impl KeyedStore {
 
     /// The answers for one key, by name; `None` if Arrow must convert its values first, or an
     /// integer does not fit.
-    fn ask<'py>(
+    fn query_key<'py>(
         &self,
         py: Python<'py>,
         prepared: &PreparedQuery,
@@ -235,7 +235,7 @@ impl KeyedStore {
         };
         let key = keys.view();
         self.store
-            .ask(key.key(0), at, &prepared.sorted, &mut |span, answers| {
+            .query_key(key.key(0), at, &prepared.sorted, &mut |span, answers| {
                 if matches!(done, Ok(true)) {
                     done = put(span, answers);
                 }
@@ -246,7 +246,7 @@ impl KeyedStore {
     /// The answers for a few keys at a time: a record batch as a message of Arrow IPC, without
     /// its schema; `None` if an integer does not fit. `places` of the columns are the keys. The
     /// columns come first if `leads`, which those of numbers, times, text and binary can.
-    fn ask_few<'py>(
+    fn query_batch<'py>(
         &self,
         py: Python<'py>,
         prepared: &PreparedQuery,
@@ -279,8 +279,8 @@ impl KeyedStore {
     }
 
     /// The answers for a few keys at a time, lists of Python values in and out, by name; `None`
-    /// as for `ask`.
-    fn ask_lists<'py>(
+    /// as for `query_key`.
+    fn query_lists<'py>(
         &self,
         py: Python<'py>,
         prepared: &PreparedQuery,
@@ -302,7 +302,7 @@ impl KeyedStore {
 
     /// The answers for keys, at times or all at one, as a record batch with their names;
     /// `None` if an integer does not fit.
-    fn ask_many(
+    fn query_table(
         &self,
         py: Python<'_>,
         prepared: &PreparedQuery,
@@ -342,8 +342,8 @@ impl KeyedStore {
         until: &Bound<'_, PyAny>,
     ) -> PyResult<(ArrowArray, ArrowArray)> {
         self.must_be_numbered()?;
-        let since = Numbers::import_keys(since, "since")?;
-        let until = Numbers::import_keys(until, "until")?;
+        let since = NumberArray::import_keys(since, "since")?;
+        let until = NumberArray::import_keys(until, "until")?;
         check_length(&until, &since)?;
         let keys = KeyBytes::read(&keys, since.len())?;
         let (points, numbers) = py.detach(|| {
@@ -467,8 +467,8 @@ impl KeyedStore {
         columns: &[Bound<'_, PyAny>],
         numbers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Incoming> {
-        let times = Numbers::import_keys(times, "times")?;
-        let numbers = numbers.map(|numbers| Numbers::import_keys(numbers, "numbers"));
+        let times = NumberArray::import_keys(times, "times")?;
+        let numbers = numbers.map(|numbers| NumberArray::import_keys(numbers, "numbers"));
         let numbers = numbers.transpose()?;
         match &numbers {
             Some(numbers) => {
@@ -492,7 +492,7 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<QueryPoints> {
-        let times = Numbers::import_keys(times, "times")?;
+        let times = NumberArray::import_keys(times, "times")?;
         let plus = plus.map(|plus| self.check(read_columns(&plus)?, times.len()));
         Ok(QueryPoints {
             keys: KeyBytes::read(keys, times.len())?,
@@ -501,7 +501,7 @@ impl KeyedStore {
         })
     }
 
-    fn gone(&self, gone: Option<EntryTuple<'_>>) -> PyResult<Option<Entries>> {
+    fn gone(&self, gone: Option<EntryTuple<'_>>) -> PyResult<Option<EntryColumns>> {
         gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
             .transpose()
     }
@@ -511,12 +511,12 @@ impl KeyedStore {
         keys: &[Bound<'_, PyAny>],
         times: &Bound<'_, PyAny>,
         numbers: &Bound<'_, PyAny>,
-    ) -> PyResult<Entries> {
+    ) -> PyResult<EntryColumns> {
         self.must_be_numbered()?;
-        let times = Numbers::import_keys(times, "times")?;
-        let numbers = Numbers::import_keys(numbers, "numbers")?;
+        let times = NumberArray::import_keys(times, "times")?;
+        let numbers = NumberArray::import_keys(numbers, "numbers")?;
         check_length(&numbers, &times)?;
-        Ok(Entries {
+        Ok(EntryColumns {
             keys: KeyBytes::read(keys, times.len())?,
             times,
             numbers,
@@ -542,7 +542,7 @@ impl KeyedStore {
     }
 
     /// Refuses columns of other types or lengths than the store's.
-    fn check(&self, columns: Vec<Numbers>, rows: usize) -> PyResult<Vec<Numbers>> {
+    fn check(&self, columns: Vec<NumberArray>, rows: usize) -> PyResult<Vec<NumberArray>> {
         let dtypes = columns.iter().map(|column| column.column::<i64>().dtype());
         if !dtypes.eq(self.dtypes.iter().copied()) {
             return Err(PyTypeError::new_err("columns differ from the store's"));

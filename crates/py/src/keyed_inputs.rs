@@ -6,20 +6,20 @@ use pyo3::prelude::*;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::keyed::{EntryList, Points, Rows};
 
-use crate::arrow::Numbers;
+use crate::arrow::NumberArray;
 use crate::key_bytes::KeyBytes;
 
-/// Entries: key columns, times and numbers.
+/// EntryColumns: key columns, times and numbers.
 pub(crate) type EntryTuple<'py> = (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Entries of a call, kept alive while the core reads them.
-pub(crate) struct Entries {
+pub(crate) struct EntryColumns {
     pub(crate) keys: KeyBytes,
     pub(crate) times: Int64Array,
     pub(crate) numbers: Int64Array,
 }
 
-impl Entries {
+impl EntryColumns {
     pub(crate) fn view(&self) -> EntryList<'_> {
         EntryList {
             keys: self.keys.view(),
@@ -33,13 +33,13 @@ impl Entries {
 pub(crate) struct Incoming {
     pub(crate) keys: KeyBytes,
     pub(crate) times: Int64Array,
-    pub(crate) columns: Vec<Numbers>,
+    pub(crate) columns: Vec<NumberArray>,
     pub(crate) numbers: Option<Int64Array>,
 }
 
 impl Incoming {
     pub(crate) fn views(&self) -> Vec<Column<'_, i64>> {
-        self.columns.iter().map(Numbers::column).collect()
+        self.columns.iter().map(NumberArray::column).collect()
     }
 
     pub(crate) fn rows<'a>(&'a self, columns: &'a [Column<'a, i64>]) -> Rows<'a> {
@@ -59,13 +59,13 @@ impl Incoming {
 pub(crate) struct QueryPoints {
     pub(crate) keys: KeyBytes,
     pub(crate) times: Int64Array,
-    pub(crate) plus: Option<Vec<Numbers>>,
+    pub(crate) plus: Option<Vec<NumberArray>>,
 }
 
 impl QueryPoints {
     pub(crate) fn views(&self) -> Option<Vec<Column<'_, i64>>> {
         let plus = self.plus.as_ref()?;
-        Some(plus.iter().map(Numbers::column).collect())
+        Some(plus.iter().map(NumberArray::column).collect())
     }
 
     pub(crate) fn points<'a>(&'a self, plus: Option<&'a [Column<'a, i64>]>) -> Points<'a> {
@@ -77,6 +77,6 @@ impl QueryPoints {
     }
 }
 
-pub(crate) fn read_columns(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Numbers>> {
-    columns.iter().map(Numbers::import).collect()
+pub(crate) fn read_columns(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<NumberArray>> {
+    columns.iter().map(NumberArray::import).collect()
 }

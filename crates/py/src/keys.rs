@@ -9,7 +9,7 @@ use slidewise_core::rolling::flag_windows::Since;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
-use crate::arrow::{ArrowArray, Numbers, import_codes};
+use crate::arrow::{ArrowArray, NumberArray, import_codes};
 use crate::errors::kernel_error;
 use crate::signals::watch_signals;
 
@@ -30,7 +30,7 @@ pub(crate) type QueryPointsTuple<'py> = (
 
 /// The keys of a table's rows, or of its query points.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct SortKeys {
     times: Int64Array,
     since: Option<Int64Array>,
     groups: Option<UInt32Array>,
@@ -39,7 +39,7 @@ pub(crate) struct Keys {
 
 fn import(object: &Option<Bound<'_, PyAny>>, what: &str) -> PyResult<Option<Int64Array>> {
     let keys = object.as_ref();
-    keys.map(|keys| Numbers::import_keys(keys, what))
+    keys.map(|keys| NumberArray::import_keys(keys, what))
         .transpose()
 }
 
@@ -47,10 +47,10 @@ fn slice(keys: &Option<Int64Array>) -> Option<&[i64]> {
     keys.as_ref().map(|keys| &keys.values()[..])
 }
 
-impl Keys {
+impl SortKeys {
     pub(crate) fn of_rows((times, groups, arrival): &RowsTuple<'_>) -> PyResult<Self> {
         let keys = Self {
-            times: Numbers::import_keys(times, "times")?,
+            times: NumberArray::import_keys(times, "times")?,
             since: None,
             groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: import(arrival, "arrival")?,
@@ -61,7 +61,7 @@ impl Keys {
     pub(crate) fn of_query_points(query_points: &QueryPointsTuple<'_>) -> PyResult<Self> {
         let (times, since, groups, arrival) = query_points;
         let keys = Self {
-            times: Numbers::import_keys(times, "times")?,
+            times: NumberArray::import_keys(times, "times")?,
             since: import(since, "since")?,
             groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: import(arrival, "arrival")?,
@@ -123,14 +123,14 @@ impl Keys {
 /// Checks that rows and query points have the same keys, and that columns are as long as the
 /// rows.
 pub(crate) fn check(
-    rows: &Keys,
-    query_points: &Option<Keys>,
+    rows: &SortKeys,
+    query_points: &Option<SortKeys>,
     mut columns: impl Iterator<Item = usize>,
 ) -> PyResult<()> {
     if columns.any(|length| length != rows.len()) {
         return Err(PyValueError::new_err("columns differ in length"));
     }
-    let others = query_points.as_ref().map_or(0, Keys::len);
+    let others = query_points.as_ref().map_or(0, SortKeys::len);
     rows.group_count(others)?;
     let Some(query_points) = query_points else {
         return Ok(());
@@ -149,7 +149,7 @@ pub(crate) fn check(
 /// Whether rows are sorted by key, and by time within each key.
 #[pyfunction]
 pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
-    let keys = Keys::of_rows(&rows)?;
+    let keys = SortKeys::of_rows(&rows)?;
     Ok(py.detach(|| slidewise_core::rolling::rows_are_sorted(keys.groups(), keys.times())))
 }
 
@@ -233,8 +233,8 @@ pub(crate) fn delta_start_column(
     begins: &Bound<'_, PyAny>,
     delta: &Bound<'_, PyAny>,
 ) -> PyResult<ArrowArray> {
-    let values = Numbers::import(values)?;
-    let begins = Numbers::import_keys(begins, "positions")?;
+    let values = NumberArray::import(values)?;
+    let begins = NumberArray::import_keys(begins, "positions")?;
     if values.len() != begins.len() {
         return Err(PyValueError::new_err(
             "values and positions differ in length",
@@ -242,12 +242,12 @@ pub(crate) fn delta_start_column(
     }
     let begins = &begins.values()[..];
     let starts = match &values {
-        Numbers::I64(values) => {
+        NumberArray::I64(values) => {
             let delta: u64 = delta.extract()?;
             let within = |now: i64, then: i64| now.abs_diff(then) <= delta;
             py.detach(|| delta_starts(values.values(), begins, within))
         }
-        Numbers::F64(values) => {
+        NumberArray::F64(values) => {
             let delta: f64 = delta.extract()?;
             // The distance of an infinity from itself is 0.
             let within = |now: f64, then: f64| now == then || now - then <= delta;
@@ -265,7 +265,7 @@ pub(crate) fn sort_rows(
     rows: RowsTuple<'_>,
     threads: usize,
 ) -> PyResult<SortLayout> {
-    let keys = Keys::of_rows(&rows)?;
+    let keys = SortKeys::of_rows(&rows)?;
     let count = keys.group_count(0)?;
     let mut interrupt = None;
     let mut proceed = watch_signals(&mut interrupt);
@@ -325,9 +325,9 @@ fn found(
     py: Python<'_>,
     rows: &RowsTuple<'_>,
     layout: &SortLayout,
-    find: impl Fn(&Keys, &CoreLayout) -> Result<WindowList, Refusal> + Sync,
+    find: impl Fn(&SortKeys, &CoreLayout) -> Result<WindowList, Refusal> + Sync,
 ) -> PyResult<Columns> {
-    let keys = Keys::of_rows(rows)?;
+    let keys = SortKeys::of_rows(rows)?;
     keys.group_count(0)?;
     layout.check(keys.len())?;
     let windows = py.detach(|| find(&keys, &layout.0)).map_err(refused)?;

@@ -21,16 +21,16 @@ use crate::clock::Clock;
 use crate::errors::{busy_error, internal_error, spec_error, with_note};
 use crate::fast_path::FastPath;
 use crate::inputs::{Nan, Type};
-use crate::object_store::Store;
+use crate::object_store::ObjectStore;
 use crate::scalars::small_int;
 use crate::spec::Spec;
-use crate::state::{Parts, State};
+use crate::state::{State, WindowParts};
 
 /// The contents of `slidewise._core.Window`.
 pub(crate) struct Access {
     specs: SpecChain,
     /// The objects, if an input column may hold some.
-    store: OnceLock<Store>,
+    store: OnceLock<ObjectStore>,
     /// Set with the first entry, and never changed.
     clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
@@ -66,7 +66,7 @@ impl Drop for Entered<'_> {
 }
 
 impl Access {
-    pub(crate) fn new(spec: Py<Spec>, parts: Parts) -> Self {
+    pub(crate) fn new(spec: Py<Spec>, parts: WindowParts) -> Self {
         let answers = spec.get().aggs.len();
         let access = Self {
             specs: SpecChain {
@@ -132,7 +132,7 @@ impl Access {
         &self.bool_answers
     }
 
-    pub(crate) fn store(&self) -> Option<&Store> {
+    pub(crate) fn store(&self) -> Option<&ObjectStore> {
         self.store.get()
     }
 
@@ -152,7 +152,7 @@ impl Access {
 
     /// Makes a store where a wider spec holds objects.
     pub(crate) fn ensure_store(&self) {
-        self.store.get_or_init(Store::default);
+        self.store.get_or_init(ObjectStore::default);
     }
 
     /// Releases the objects of evicted entries. Call it with no lock held: it runs their

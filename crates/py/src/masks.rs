@@ -5,7 +5,7 @@ use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
 
-use crate::arrow::Numbers;
+use crate::arrow::NumberArray;
 use crate::errors::spec_error;
 use crate::inputs::{InputColumn, Mask, Nan};
 use crate::scalars::{described, is_numpy_bool, plain};
@@ -50,18 +50,18 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
 }
 
 /// The numbers, null where the mask is false.
-pub(crate) fn masked(numbers: Numbers, mask: Option<&Vec<bool>>) -> Numbers {
+pub(crate) fn masked(numbers: NumberArray, mask: Option<&Vec<bool>>) -> NumberArray {
     let Some(mask) = mask else { return numbers };
     let mask = NullBuffer::from(mask.clone());
     let nulls = |own: Option<&NullBuffer>| NullBuffer::union(own, Some(&mask));
     match numbers {
-        Numbers::I64(ints) => {
+        NumberArray::I64(ints) => {
             let nulls = nulls(ints.nulls());
-            Numbers::I64(arrow_array::Int64Array::new(ints.values().clone(), nulls))
+            NumberArray::I64(arrow_array::Int64Array::new(ints.values().clone(), nulls))
         }
-        Numbers::F64(floats) => {
+        NumberArray::F64(floats) => {
             let nulls = nulls(floats.nulls());
-            Numbers::F64(arrow_array::Float64Array::new(
+            NumberArray::F64(arrow_array::Float64Array::new(
                 floats.values().clone(),
                 nulls,
             ))

@@ -1,8 +1,8 @@
-//! Python objects of a window: the core holds tokens, a [`Store`] holds the objects.
+//! Python objects of a window: the core holds tokens, a [`ObjectStore`] holds the objects.
 //!
 //! A token is cloned and dropped without Python, so the core may do that with the window
 //! locked and without the GIL. An object is released after its last token was dropped, when
-//! [`Store::sweep`] is called with no lock held, as its finalizer may call back.
+//! [`ObjectStore::sweep`] is called with no lock held, as its finalizer may call back.
 //! The garbage collector sees each object once per window, in the store.
 
 use std::cell::RefCell;
@@ -68,7 +68,7 @@ impl Codec for Object {
 }
 
 /// Runs `read`, in which [`Object::read`] finds the objects of `store`.
-pub(crate) fn restoring<R>(store: &Store, read: impl FnOnce() -> R) -> R {
+pub(crate) fn restoring<R>(store: &ObjectStore, read: impl FnOnce() -> R) -> R {
     let tokens = store.tokens();
     RESTORED.with_borrow_mut(|restored| *restored = tokens);
     let result = read();
@@ -103,7 +103,7 @@ struct ObjectSlots {
 /// `slots` is locked only with the GIL held and never across releasing it, so that a
 /// garbage collection finds it either free or held by its own thread all along.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct ObjectStore {
     slots: Mutex<ObjectSlots>,
     freed: Freed,
     /// The slot of every key. Looking in it may run a user's `__hash__` and `__eq__`, so
@@ -111,8 +111,8 @@ pub(crate) struct Store {
     index: OnceLock<Py<PyDict>>,
 }
 
-impl Store {
-    /// A store with slots for objects that [`Store::fill`] brings, and gaps.
+impl ObjectStore {
+    /// A store with slots for objects that [`ObjectStore::fill`] brings, and gaps.
     pub(crate) fn reserved(present: impl Iterator<Item = bool>) -> Self {
         let mut slots = ObjectSlots::default();
         for (present, slot) in present.zip(0..) {

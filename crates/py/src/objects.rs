@@ -1,7 +1,7 @@
 //! Collected objects as bytes: a small set of plain types, nested to a limit.
 //!
 //! Bytes are read in two passes. [`skim`] checks all of them, and its allocations do not
-//! depend on the lengths in them; then [`Table::build`] makes the objects. The bytes contain
+//! depend on the lengths in them; then [`ObjectTable::build`] makes the objects. The bytes contain
 //! no pickle and name no code.
 
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
 use crate::errors::snapshot_error;
-use crate::object_store::{KEY, Store, StoredObject, canonical};
+use crate::object_store::{KEY, ObjectStore, StoredObject, canonical};
 use crate::udaf::{Udaf, UdafCalls};
 
 /// The most levels of nested lists, tuples and dicts.
@@ -204,13 +204,13 @@ fn sized(tag: u8, bytes: &[u8], out: &mut Writer) {
 }
 
 /// A table of objects that has been checked, but not made.
-pub(crate) struct Table<'a> {
+pub(crate) struct ObjectTable<'a> {
     bytes: &'a [u8],
     present: Vec<bool>,
 }
 
 /// Checks a table; partials are of `udafs` aggregations.
-pub(crate) fn skim<'a>(input: &mut Reader<'a>, udafs: usize) -> Result<Table<'a>> {
+pub(crate) fn skim<'a>(input: &mut Reader<'a>, udafs: usize) -> Result<ObjectTable<'a>> {
     let length = input.length::<u8>()?;
     let bytes = input.take(length)?;
     let mut table = Reader::new(bytes);
@@ -230,7 +230,7 @@ pub(crate) fn skim<'a>(input: &mut Reader<'a>, udafs: usize) -> Result<Table<'a>
         }
     }
     table.end()?;
-    Ok(Table { bytes, present })
+    Ok(ObjectTable { bytes, present })
 }
 
 fn skim_partial(tag: u8, input: &mut Reader<'_>, udafs: usize) -> Result<()> {
@@ -278,7 +278,7 @@ fn read_text<'a>(input: &mut Reader<'a>) -> Result<&'a str> {
     std::str::from_utf8(input.take(length)?).or_else(|_| damaged("text is not UTF-8"))
 }
 
-impl Table<'_> {
+impl ObjectTable<'_> {
     /// The slots that hold an object.
     pub(crate) fn present(&self) -> &[bool] {
         &self.present
@@ -289,7 +289,7 @@ impl Table<'_> {
         &self,
         py: Python<'_>,
         udafs: &[Udaf],
-        store: &Store,
+        store: &ObjectStore,
     ) -> PyResult<Vec<StoredObject>> {
         let udaf_calls = UdafCalls {
             py,

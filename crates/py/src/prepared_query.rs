@@ -14,7 +14,7 @@ use crate::arrow::ArrowArray;
 use crate::batch_message::message;
 use crate::tables::{SpanTuple, export_batch, read_span};
 
-/// Windows and the names of their answers: what `KeyedStore.ask`, `ask_few` and `ask_many` need
+/// Windows and the names of their answers: what the queries of `KeyedStore` need
 /// again and again.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct PreparedQuery {
@@ -112,8 +112,8 @@ impl PreparedQuery {
         rows: usize,
     ) -> PyResult<Option<ArrowArray>> {
         let names = self.names.iter().flatten();
-        let asked = names.zip(outputs.into_iter().flatten());
-        let (names, outputs): (Vec<_>, Vec<_>) = asked
+        let columns = names.zip(outputs.into_iter().flatten());
+        let (names, outputs): (Vec<_>, Vec<_>) = columns
             .filter_map(|(name, output)| Some((name.as_ref()?, output)))
             .unzip();
         let fits =

@@ -23,13 +23,13 @@ use crate::schedules::{QueryTuple, query};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::spec::Spec;
 
-type Answers = Due<Vec<Answer<Object>>>;
+type DueAnswers = Due<Vec<Answer<Object>>>;
 /// Whether they are lists, and of which type they or their items are.
 type AnswerTypeName = (bool, &'static str);
 
 /// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays; and the types of
 /// these answers, `None` where the answers themselves decide.
-pub(crate) type Columns<'py> = (
+pub(crate) type DueColumns<'py> = (
     Bound<'py, ArrowArray>,
     Bound<'py, ArrowArray>,
     Vec<Bound<'py, PyAny>>,
@@ -130,7 +130,7 @@ impl Access {
     }
 
     /// The answers that fell due, by end and then by query.
-    fn take_due(&self, py: Python<'_>) -> PyResult<Vec<Answers>> {
+    fn take_due(&self, py: Python<'_>) -> PyResult<Vec<DueAnswers>> {
         let mut state = self.lock(py)?;
         state.due_left = false;
         let mut due = std::mem::take(&mut state.due);
@@ -140,7 +140,12 @@ impl Access {
     }
 
     /// Leaves all answers except the failed one for the next call.
-    fn leave_due(&self, py: Python<'_>, mut due: Vec<Answers>, but: Option<usize>) -> PyResult<()> {
+    fn leave_due(
+        &self,
+        py: Python<'_>,
+        mut due: Vec<DueAnswers>,
+        but: Option<usize>,
+    ) -> PyResult<()> {
         if let Some(but) = but {
             due.remove(but);
         }
@@ -166,7 +171,12 @@ impl Access {
         self.flush_after(py, Ok(list.into_any()))
     }
 
-    fn append_due(&self, py: Python<'_>, list: &Bound<'_, PyList>, due: &Answers) -> PyResult<()> {
+    fn append_due(
+        &self,
+        py: Python<'_>,
+        list: &Bound<'_, PyList>,
+        due: &DueAnswers,
+    ) -> PyResult<()> {
         let value = match &self.spec().names {
             None => self.lower_one(py, due.answer.first().cloned().unwrap_or(Answer::Null))?,
             Some(_) => self.lower(py, due.answer.clone())?,
@@ -175,7 +185,7 @@ impl Access {
     }
 
     /// The same as columns.
-    pub(crate) fn due_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+    pub(crate) fn due_columns<'py>(&self, py: Python<'py>) -> PyResult<DueColumns<'py>> {
         let due = self.take_due(py)?;
         let numbers = due.iter().map(|due| due.query as i64);
         let ends = due.iter().map(|due| due.end);
@@ -215,7 +225,7 @@ impl Access {
         &self,
         py: Python<'py>,
         at: usize,
-        due: &[Answers],
+        due: &[DueAnswers],
     ) -> PyResult<Option<Bound<'py, ArrowArray>>> {
         let truth = self.bool_answers()[at].load(std::sync::atomic::Ordering::Relaxed);
         if self.spec().timed[at] || self.spec().finished[at] || truth {
@@ -253,7 +263,7 @@ impl Access {
         &self,
         py: Python<'py>,
         at: usize,
-        due: &[Answers],
+        due: &[DueAnswers],
     ) -> Result<Bound<'py, PyAny>, (Option<usize>, PyErr)> {
         let list = PyList::empty(py);
         for (row, answered) in due.iter().enumerate() {

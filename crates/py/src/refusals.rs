@@ -73,7 +73,7 @@ impl Access {
             Some(clock) => clock.restore(py, time)?,
             None => self.restore(py, time)?,
         };
-        let queries = self.spec().plan.bind(py).getattr("asked_queries")?;
+        let queries = self.spec().plan.bind(py).getattr("shared_queries")?;
         let way_out = match queries.getattr("empty")?.is_truthy()? {
             true => ", nearly all of them empty: leave out empty=True, give a longer every=",
             false => ": give a longer every= or a shorter range",

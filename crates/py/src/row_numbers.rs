@@ -7,7 +7,7 @@ use arrow_buffer::BooleanBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrow::{ArrowArray, Numbers, import_codes};
+use crate::arrow::{ArrowArray, NumberArray, import_codes};
 
 /// Divides numbers into parts at `ends`, which ascend: the count of each part, the last of
 /// those at or above all ends. Then all numbers part by part, and the new place of each given
@@ -18,7 +18,7 @@ pub(crate) fn split_numbers(
     numbers: &Bound<'_, PyAny>,
     ends: Vec<i64>,
 ) -> PyResult<(Vec<usize>, ArrowArray, Option<ArrowArray>)> {
-    let numbers = Numbers::import_keys(numbers, "numbers")?;
+    let numbers = NumberArray::import_keys(numbers, "numbers")?;
     let (counts, split, places) = py.detach(|| split(numbers.values(), &ends));
     let split = split.map_or_else(|| numbers.clone(), Int64Array::from);
     let places = places.map(|places| ArrowArray::new(Int64Array::from(places).into()));
@@ -75,8 +75,8 @@ pub(crate) fn are_among(
     numbers: &Bound<'_, PyAny>,
     some: &Bound<'_, PyAny>,
 ) -> PyResult<ArrowArray> {
-    let numbers = Numbers::import_keys(numbers, "numbers")?;
-    let some = Numbers::import_keys(some, "numbers")?;
+    let numbers = NumberArray::import_keys(numbers, "numbers")?;
+    let some = NumberArray::import_keys(some, "numbers")?;
     let found = py.detach(|| among(numbers.values(), some.values()));
     Ok(ArrowArray::new(BooleanArray::new(found, None).into()))
 }
@@ -116,7 +116,7 @@ pub(crate) fn group_ends(
     times: &Bound<'_, PyAny>,
 ) -> PyResult<Groups> {
     let codes = import_codes(codes)?;
-    let times = Numbers::import_keys(times, "times")?;
+    let times = NumberArray::import_keys(times, "times")?;
     if codes.values().len() != times.values().len() {
         return Err(PyValueError::new_err("codes and times differ in length"));
     }

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use slidewise_core::window::queries::data_driven::MAX_FLAGS;
 use slidewise_core::window::queries::plan::{Axis, Query, Technique, Unit};
-use slidewise_core::window::queries::schedule::{Schedule, Terms};
+use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 
 /// The kind of its windows, range, slide, and the number of its flag.
 pub(crate) type QueryTuple = (String, i64, i64, u32);
@@ -33,7 +33,7 @@ pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
 }
 
 pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> PyResult<Schedule> {
-    let terms = Terms {
+    let terms = ScheduleOptions {
         offset,
         late,
         empty,

@@ -18,10 +18,10 @@ use crate::clock::Clock;
 use crate::errors::{internal_error, snapshot_error, spec_error};
 use crate::inputs::{DTYPES, Role, Type, named};
 use crate::locking::Access;
-use crate::object_store::{Object, Store, StoredObject, restoring};
+use crate::object_store::{Object, ObjectStore, StoredObject, restoring};
 use crate::objects;
 use crate::spec::Spec;
-use crate::state::{Parts, State, Types};
+use crate::state::{State, Types, WindowParts};
 
 /// The kind of window in the envelope of a snapshot.
 fn kind(shared: bool) -> u16 {
@@ -140,7 +140,7 @@ pub(crate) fn copied(
     py: Python<'_>,
     access: &Access,
     each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
-) -> PyResult<(Py<Spec>, Parts)> {
+) -> PyResult<(Py<Spec>, WindowParts)> {
     let state = access.lock(py)?;
     if !access.spec().holds_objects() {
         let (spec, clock) = access.spec_and_clock(py);
@@ -148,7 +148,7 @@ pub(crate) fn copied(
         let store = None;
         return Ok((
             spec,
-            Parts {
+            WindowParts {
                 state,
                 store,
                 clock,
@@ -163,7 +163,7 @@ pub(crate) fn copied(
         Ok(StoredObject { object, ..stored })
     });
     let objects: Objects = objects.collect::<PyResult<_>>()?;
-    let store = Store::reserved(objects.iter().map(|stored| stored.object.is_some()));
+    let store = ObjectStore::reserved(objects.iter().map(|stored| stored.object.is_some()));
     store.fill(objects);
     let mut input = Reader::new(&written.body);
     let state = restoring(&store, || {
@@ -177,7 +177,7 @@ pub(crate) fn copied(
     let (store, clock) = (Some(store), written.clock);
     Ok((
         written.spec,
-        Parts {
+        WindowParts {
             state,
             store,
             clock,
@@ -202,7 +202,7 @@ pub(crate) fn from_bytes<'py>(
     blob: &Bound<'py, PyBytes>,
     read_header: &Bound<'py, PyAny>,
     shared: bool,
-) -> PyResult<(Bound<'py, Spec>, Parts)> {
+) -> PyResult<(Bound<'py, Spec>, WindowParts)> {
     let py = blob.py();
     let bytes = blob.as_bytes();
     let (header, payload) = open(kind(shared), bytes)
@@ -224,7 +224,7 @@ pub(crate) fn from_bytes<'py>(
     };
     let store = objects
         .as_ref()
-        .map(|table| Store::reserved(table.present().iter().copied()));
+        .map(|table| ObjectStore::reserved(table.present().iter().copied()));
     let read = || State::read(spec, dtypes, clock.as_deref(), &mut input);
     let state = match &store {
         Some(store) => restoring(store, read),
@@ -269,7 +269,7 @@ pub(crate) fn from_bytes<'py>(
     }
     Ok((
         owner,
-        Parts {
+        WindowParts {
             state,
             store,
             clock,

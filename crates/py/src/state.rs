@@ -10,23 +10,22 @@ use pyo3::types::PyTuple;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::Algorithm;
-use slidewise_core::window::any::{AnyWindow, window};
+use slidewise_core::window::any::{AnyWindow, Granted, window};
 use slidewise_core::window::queries::Due;
 use slidewise_core::window::queries::schedule::Schedule;
 use slidewise_core::window::row_log::RowLog;
 use slidewise_core::window::shared::Reach;
-use slidewise_core::window::{Refused, Ties};
 use slidewise_core::window::{any_queries, any_shared, auto};
 
 use crate::clock::Clock;
 use crate::errors::busy_error;
 use crate::inputs::{InputColumn, Role, Type};
-use crate::object_store::{Object, Store};
+use crate::object_store::{Object, ObjectStore};
 use crate::spec::Spec;
 use crate::untyped::widened_cell;
 
-type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
 pub(crate) type Types = Vec<Option<Type>>;
 
@@ -49,9 +48,9 @@ pub(crate) struct State {
 }
 
 /// The contents that a window is filled with.
-pub(crate) struct Parts {
+pub(crate) struct WindowParts {
     pub(crate) state: State,
-    pub(crate) store: Option<Store>,
+    pub(crate) store: Option<ObjectStore>,
     pub(crate) clock: Option<Arc<Clock>>,
 }
 

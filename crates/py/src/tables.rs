@@ -13,12 +13,12 @@ use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{
-    Closed, KernelKind, Length, Output, Overflow, Request, Span, Ties, rolling_with_layout,
+    Closed, FrameUnit, KernelKind, Length, Output, Overflow, Request, Span, rolling_with_layout,
 };
 
-use crate::arrow::{ArrowArray, Numbers};
+use crate::arrow::{ArrowArray, NumberArray};
 use crate::errors::kernel_error;
-use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple, SortLayout};
+use crate::keys::{self, QueryPointsTuple, RowsTuple, SortKeys, SortLayout};
 use crate::native;
 use crate::signals::watch_signals;
 
@@ -134,9 +134,9 @@ pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
 
 /// The inputs of a request, in memory that Python lends.
 struct KernelInputs {
-    rows: Keys,
-    query_points: Option<Keys>,
-    columns: Vec<Numbers>,
+    rows: SortKeys,
+    query_points: Option<SortKeys>,
+    columns: Vec<NumberArray>,
     aggs: Vec<AggSpec>,
 }
 
@@ -150,26 +150,26 @@ impl KernelInputs {
         let natives = native::read_all(natives)?;
         let aggs = aggs.iter();
         let inputs = Self {
-            rows: Keys::of_rows(&rows)?,
+            rows: SortKeys::of_rows(&rows)?,
             query_points: query_points
                 .as_ref()
-                .map(Keys::of_query_points)
+                .map(SortKeys::of_query_points)
                 .transpose()?,
             aggs: aggs
                 .map(|agg| read_agg(agg, columns.len(), &natives))
                 .collect::<PyResult<_>>()?,
             columns: columns
                 .iter()
-                .map(Numbers::import)
+                .map(NumberArray::import)
                 .collect::<PyResult<_>>()?,
         };
-        let lengths = inputs.columns.iter().map(Numbers::len);
+        let lengths = inputs.columns.iter().map(NumberArray::len);
         keys::check(&inputs.rows, &inputs.query_points, lengths)?;
         Ok(inputs)
     }
 
     fn views(&self) -> Vec<Column<'_, i64>> {
-        self.columns.iter().map(Numbers::column).collect()
+        self.columns.iter().map(NumberArray::column).collect()
     }
 
     /// A request for one thread and all rows; equal times are peers.
@@ -177,7 +177,7 @@ impl KernelInputs {
         Request {
             groups: self.rows.groups(),
             arrival: self.rows.arrival(),
-            at: self.query_points.as_ref().map(Keys::query_points),
+            at: self.query_points.as_ref().map(SortKeys::query_points),
             ..Request::new(self.rows.times(), columns, &self.aggs, spans)
         }
     }
@@ -243,10 +243,10 @@ pub(crate) fn read_span((kind, length, closed, offset): &SpanTuple) -> PyResult<
     })
 }
 
-pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {
+pub(crate) fn read_ties(ties: &str) -> PyResult<FrameUnit> {
     match ties {
-        "peers" => Ok(Ties::Peers),
-        "rows" => Ok(Ties::Rows),
+        "peers" => Ok(FrameUnit::Peers),
+        "rows" => Ok(FrameUnit::Rows),
         _ => Err(PyValueError::new_err(format!("ties {ties:?}"))),
     }
 }

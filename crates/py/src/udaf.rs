@@ -17,7 +17,7 @@ use slidewise_core::snapshot::Damaged;
 
 use crate::errors::{SlidewiseError, snapshot_error, with_note_from};
 use crate::inputs::Nan;
-use crate::object_store::{Object, Store};
+use crate::object_store::{Object, ObjectStore};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::untyped::Untyped;
 
@@ -124,7 +124,7 @@ impl Udaf {
 pub(crate) struct UdafCalls<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) udafs: &'a [Udaf],
-    pub(crate) store: &'a Store,
+    pub(crate) store: &'a ObjectStore,
     /// The caller's name in notes: "slidewise.Window".
     pub(crate) caller: &'static str,
 }

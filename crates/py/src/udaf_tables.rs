@@ -9,8 +9,8 @@ use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_udaf};
 
 use crate::errors::{internal_error, kernel_error};
 use crate::inputs::Nan;
-use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple};
-use crate::object_store::{Object, Store};
+use crate::keys::{self, QueryPointsTuple, RowsTuple, SortKeys};
+use crate::object_store::{Object, ObjectStore};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals, watch_signals};
 use crate::tables::{SpanTuple, read_span, read_ties};
 use crate::udaf::{Udaf, UdafCalls};
@@ -33,14 +33,14 @@ pub(crate) fn rolling_udaf_column<'py>(
     query_points: Option<QueryPointsTuple<'py>>,
     history: usize,
 ) -> PyResult<Vec<Bound<'py, PyList>>> {
-    let rows = Keys::of_rows(&rows)?;
+    let rows = SortKeys::of_rows(&rows)?;
     let query_points = query_points
         .as_ref()
-        .map(Keys::of_query_points)
+        .map(SortKeys::of_query_points)
         .transpose()?;
     keys::check(&rows, &query_points, [values.len()].into_iter())?;
     let udafs = [Udaf::read(functions)?];
-    let store = Store::default();
+    let store = ObjectStore::default();
     let udaf_calls = UdafCalls {
         py,
         udafs: &udafs,
@@ -52,7 +52,7 @@ pub(crate) fn rolling_udaf_column<'py>(
         groups: rows.groups(),
         ties: read_ties(ties)?,
         arrival: rows.arrival(),
-        at: query_points.as_ref().map(Keys::query_points),
+        at: query_points.as_ref().map(SortKeys::query_points),
         history,
         ..Request::new(rows.times(), &[], &[], &spans)
     };

@@ -12,7 +12,7 @@ use slidewise_core::aggregate::Cell;
 use crate::errors::{spec_error, with_note};
 use crate::hashing;
 use crate::inputs::{InputColumn, Nan, Role, Type, is_exact};
-use crate::object_store::{Object, Store, canonical};
+use crate::object_store::{Object, ObjectStore, canonical};
 use crate::scalars::{described, is_numpy_bool, is_numpy_other, small_int};
 
 /// A value before the type of its column is known.
@@ -32,7 +32,7 @@ pub(crate) enum Untyped {
 pub(crate) fn read_value(
     value: &Bound<'_, PyAny>,
     role: Role,
-    store: Option<&Store>,
+    store: Option<&ObjectStore>,
 ) -> PyResult<Untyped> {
     if value.is_none() {
         return Ok(Untyped::Null);
@@ -62,7 +62,7 @@ pub(crate) fn read_value(
 pub(crate) fn read_key(
     value: &Bound<'_, PyAny>,
     nan: Nan,
-    store: Option<&Store>,
+    store: Option<&ObjectStore>,
 ) -> PyResult<Untyped> {
     let Some(store) = store.filter(|_| !value.is_none()) else {
         return Ok(Untyped::Null);

@@ -14,14 +14,14 @@ use pyo3::prelude::*;
 use crate::arrow::{ArrowArray, import};
 
 /// A record batch whose first column has times.
-struct Batch {
+struct TimedBatch {
     fields: Fields,
     rows: usize,
     columns: Vec<ArrayData>,
     times: Int64Array,
 }
 
-impl Batch {
+impl TimedBatch {
     fn import(batch: &Bound<'_, PyAny>) -> PyResult<Self> {
         let no_times = || PyTypeError::new_err("a record batch begins with int64 times");
         let data = import(batch)?;
@@ -61,7 +61,7 @@ pub(crate) fn copy_rows(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
 ) -> PyResult<(ArrowArray, Option<(i64, i64)>)> {
-    let batch = Batch::import(batch)?;
+    let batch = TimedBatch::import(batch)?;
     let (columns, ends) = py.detach(|| {
         let columns = batch.columns.iter().map(|column| {
             let mut copy = growing(vec![column], column.len());
@@ -72,7 +72,7 @@ pub(crate) fn copy_rows(
         let ends = (times.iter().min().copied()).zip(times.iter().max().copied());
         (columns.collect::<Result<_, _>>(), ends)
     });
-    let copy = Batch::export(batch.fields, batch.rows, columns.map_err(too_long)?)?;
+    let copy = TimedBatch::export(batch.fields, batch.rows, columns.map_err(too_long)?)?;
     Ok((copy, ends))
 }
 
@@ -86,13 +86,13 @@ pub(crate) fn take_due(
     until: i64,
     sorted: bool,
 ) -> PyResult<(ArrowArray, Vec<Option<i64>>)> {
-    let (batches, afters): (Vec<Batch>, Vec<Option<i64>>) = waiting
+    let (batches, afters): (Vec<TimedBatch>, Vec<Option<i64>>) = waiting
         .iter()
-        .map(|(batch, after)| Ok((Batch::import(batch)?, *after)))
+        .map(|(batch, after)| Ok((TimedBatch::import(batch)?, *after)))
         .collect::<PyResult<Vec<_>>>()?
         .into_iter()
         .unzip();
-    let Some(Batch { fields, .. }) = batches.first() else {
+    let Some(TimedBatch { fields, .. }) = batches.first() else {
         return Err(PyTypeError::new_err("no batches"));
     };
     if batches.iter().any(|batch| batch.fields != *fields) {
@@ -106,13 +106,13 @@ pub(crate) fn take_due(
         let (places, next) = due(&batches, &afters, until, sorted);
         let column = |at: usize| {
             let parts: Vec<&ArrayData> = batches.iter().map(|batch| &batch.columns[at]).collect();
-            gathered(&parts, &places)
+            taken(&parts, &places)
         };
         let columns = (0..fields.len()).map(column).collect::<Result<_, _>>();
         (places.len(), columns, next)
     });
     let columns = columns.map_err(too_long)?;
-    Ok((Batch::export(fields.clone(), rows, columns)?, next))
+    Ok((TimedBatch::export(fields.clone(), rows, columns)?, next))
 }
 
 /// An error where a column of text gets longer than its offsets can tell.
@@ -121,14 +121,14 @@ fn too_long(error: ArrowError) -> PyErr {
 }
 
 /// A batch and a row of it.
-type Place = (usize, usize);
+type BatchRow = (usize, usize);
 
 fn due(
-    batches: &[Batch],
+    batches: &[TimedBatch],
     afters: &[Option<i64>],
     until: i64,
     sorted: bool,
-) -> (Vec<Place>, Vec<Option<i64>>) {
+) -> (Vec<BatchRow>, Vec<Option<i64>>) {
     let (mut due, mut next) = (Vec::new(), Vec::new());
     for ((place, batch), after) in (0_u64..).zip(batches).zip(afters) {
         let mut left: Option<i64> = None;
@@ -197,7 +197,7 @@ fn growing(parts: Vec<&ArrayData>, rows: usize) -> MutableArrayData<'_> {
 }
 
 /// The values at some places of a column in parts.
-fn gathered(parts: &[&ArrayData], places: &[Place]) -> Result<ArrayData, ArrowError> {
+fn taken(parts: &[&ArrayData], places: &[BatchRow]) -> Result<ArrayData, ArrowError> {
     let kind = parts[0].data_type();
     let values = match kind.primitive_width() {
         Some(1) => fixed::<i8>(parts, places),
@@ -220,7 +220,7 @@ fn gathered(parts: &[&ArrayData], places: &[Place]) -> Result<ArrayData, ArrowEr
     column.build()
 }
 
-fn fixed<T: ArrowNativeType>(parts: &[&ArrayData], places: &[Place]) -> Buffer {
+fn fixed<T: ArrowNativeType>(parts: &[&ArrayData], places: &[BatchRow]) -> Buffer {
     let parts: Vec<&[T]> = parts.iter().map(|part| part.buffer(0)).collect();
     let values: Vec<T> = places
         .iter()
@@ -229,7 +229,7 @@ fn fixed<T: ArrowNativeType>(parts: &[&ArrayData], places: &[Place]) -> Buffer {
     Buffer::from_vec(values)
 }
 
-fn nulls(parts: &[&ArrayData], places: &[Place]) -> Option<NullBuffer> {
+fn nulls(parts: &[&ArrayData], places: &[BatchRow]) -> Option<NullBuffer> {
     if parts.iter().all(|part| part.null_count() == 0) {
         return None;
     }

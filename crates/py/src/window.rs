@@ -13,13 +13,13 @@ use slidewise_core::aggregate::Answer;
 use crate::errors::internal_error;
 use crate::inputs::{Role, Type};
 use crate::locking::Access;
-use crate::object_store::{Object, Store};
-use crate::queries::Columns;
+use crate::object_store::{Object, ObjectStore};
+use crate::queries::DueColumns;
 use crate::refusals::Migrated;
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::snapshot;
 use crate::spec::Spec;
-use crate::state::{Parts, State};
+use crate::state::{State, WindowParts};
 pub(crate) use contents::Contents;
 use contents::new_window;
 use drawing::Drawn;
@@ -49,9 +49,9 @@ impl Window {
     fn new(spec: &Bound<'_, Spec>, contents: Option<&Bound<'_, Contents>>) -> PyResult<Self> {
         let parts = match contents {
             Some(contents) => contents.get().take()?,
-            None => Parts {
+            None => WindowParts {
                 state: State::new(spec.get()),
-                store: spec.get().holds_objects().then(Store::default),
+                store: spec.get().holds_objects().then(ObjectStore::default),
                 clock: None,
             },
         };
@@ -150,7 +150,7 @@ impl Window {
 
     /// The answers that fell due as columns: queries, ends in ticks, and the answers of
     /// each aggregation, all as Arrow arrays.
-    fn _due_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+    fn _due_columns<'py>(&self, py: Python<'py>) -> PyResult<DueColumns<'py>> {
         self.0.due_columns(py)
     }
 
@@ -432,7 +432,7 @@ impl Window {
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.0.lock(py)?.bytes();
-        let store = self.0.store().map_or(0, Store::bytes);
+        let store = self.0.store().map_or(0, ObjectStore::bytes);
         Ok(size_of::<Self>() - size_of::<State>() + state + store)
     }
 

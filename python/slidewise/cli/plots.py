@@ -80,7 +80,7 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
     rows, key = _busiest(table, spec.by)
     rows = rows.sort_by(spec.on)
     title = ", ".join(name for name, _ in aggs[:_PANELS]) + f" over {spec.on}"
-    about = f"{key}{rows.num_rows:,} rows; windows {_forms(spec)}"
+    about = f"{key}{rows.num_rows:,} rows; windows {_format_windows(spec)}"
     if spec.arrival is not None:
         about += f"; as of each row's {', '.join(spec.arrivals)}"
     with _page(path, title, about, [1.0] * min(len(aggs), _PANELS)) as panels:
@@ -226,7 +226,7 @@ def _date_axis(axes: Any) -> None:
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
-def _forms(spec: Spec) -> str:
+def _format_windows(spec: Spec) -> str:
     return ", ".join(window.label for window in spec.windows)
 
 

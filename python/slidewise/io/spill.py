@@ -47,21 +47,21 @@ class SpillPartitions:
         self._folder = Path(tempfile.mkdtemp(dir=folder))
         self._bounds = bounds
         self._chunk = chunk
-        self._gathered: list[pa.Table] = []
+        self._buffered: list[pa.Table] = []
         self._bytes = 0
 
     def add(self, rows: pa.Table) -> None:
         """Adds rows, in any order. Cost: O(n log n) for a chunk of n rows."""
-        self._gathered.append(rows)
+        self._buffered.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= self._chunk:
             self._flush()
 
     def _flush(self) -> None:
-        if not self._gathered:
+        if not self._buffered:
             return
-        rows = pa.concat_tables(self._gathered)
-        self._gathered, self._bytes = [], 0
+        rows = pa.concat_tables(self._buffered)
+        self._buffered, self._bytes = [], 0
         order = self._bounds.column_names
         indices = _sort_indices(
             pa.concat_tables([rows.select(order), self._bounds]), order
@@ -107,35 +107,35 @@ class SampleSort:
         self._order = list(order)
         self._chunk = chunk
         self._file = folder / "unsorted"
-        self._gathered: list[pa.Table] = []
+        self._buffered: list[pa.Table] = []
         self._bytes = self._spilled_bytes = 0
         self._sample: list[pa.Table] = []
 
     def add(self, rows: pa.Table) -> None:
         """Adds rows, in any order."""
-        self._gathered.append(rows)
+        self._buffered.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= self._chunk:
             self._spill()
 
     def _spill(self) -> None:
-        rows = pa.concat_tables(self._gathered)
+        rows = pa.concat_tables(self._buffered)
         share = min(self._bytes / self._chunk, 1.0)
         drawn = pc.random(int(_SAMPLE_ROWS * share) + 1, initializer=len(self._sample))
         places = pc.floor(pc.multiply(drawn, len(rows))).cast(pa.int64())
         self._sample.append(rows.select(self._order).take(places))
         _append(self._file, rows)
         self._spilled_bytes += self._bytes
-        self._gathered, self._bytes = [], 0
+        self._buffered, self._bytes = [], 0
         _release()
 
     def sorted(self) -> Iterator[pa.Table]:
         """All rows in order, in parts; none may be added afterwards."""
         if not self._sample:
-            if self._gathered:
-                yield from _sorted_parts(pa.concat_tables(self._gathered), self._order)
+            if self._buffered:
+                yield from _sorted_parts(pa.concat_tables(self._buffered), self._order)
             return
-        if self._gathered:
+        if self._buffered:
             self._spill()
         partitions = SpillPartitions(self._folder, self._bounds(), self._chunk)
         for rows in _read(self._file):

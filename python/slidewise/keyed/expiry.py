@@ -96,13 +96,15 @@ def changes_of_rows(
         call = KernelCall(frame(rows), derive(spec, windows=(rest,), overflow="null"))
         call.groups = codes
         held = pc.index_in(points.groups, known).to_pylist()
-        asked = _Asked(held, points.ends.to_pylist(), (keys, ticks), window, horizon)
+        questions = _Questions(
+            held, points.ends.to_pylist(), (keys, ticks), window, horizon
+        )
         own = {name: results[name] for name, _ in horizon.query.spec.aggs}
-        found.append(asked.changes(call, own))
+        found.append(questions.changes(call, own))
     return found
 
 
-class _Asked:
+class _Questions:
     """Questions over one window, whose rows leave in order of time."""
 
     def __init__(
@@ -135,19 +137,19 @@ class _Asked:
         pending = [at for at, (low, high) in enumerate(self._left) if low < high]
         count = _FIRST_TIMES
         while pending:
-            asked, times = self._leave(pending, count)
+            questions, times = self._leave(pending, count)
             points = QueryPoints(
-                ends=pa.array([self._ends[at] for at in asked], _INT64),
+                ends=pa.array([self._ends[at] for at in questions], _INT64),
                 starts=pa.array([time + 1 for time in times], _INT64),
-                groups=pa.array([self._codes[at] for at in asked], _CODE),
+                groups=pa.array([self._codes[at] for at in questions], _CODE),
                 arrival=None,
                 noun="query",
             )
             left = call.compute_window(0, points)
-            changed = _changed(results, left, pa.array(asked, _INT64))
+            changed = _changed(results, left, pa.array(questions, _INT64))
             # Backwards, so that the first change overwrites later ones.
             for place in reversed(pc.indices_nonzero(changed).to_pylist()):
-                first[asked[place]] = times[place]
+                first[questions[place]] = times[place]
             pending = [
                 at
                 for at in pending
@@ -158,7 +160,7 @@ class _Asked:
 
     def _leave(self, pending: list[int], count: int) -> tuple[list[int], list[int]]:
         """Removes the rows of the next `count` times; gives the questions and times."""
-        asked, times = [], []
+        questions, times = [], []
         for at in pending:
             low, high = self._left[at]
             for _ in range(count):
@@ -166,10 +168,10 @@ class _Asked:
                     break
                 time = self._ticks[low]
                 low = bisect_right(self._ticks, time, low, high)
-                asked.append(at)
+                questions.append(at)
                 times.append(time)
             self._left[at] = low, high
-        return asked, times
+        return questions, times
 
 
 def _changed(results: _Results, left: _Results, question: pa.Array) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from slidewise.formatting import format_count, wrap_lines
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import format_tick
 from slidewise.spec.spec import Spec
@@ -68,7 +68,7 @@ def format_bytes(count: int) -> str:
     return f"{size:.3g} {units[0]}"
 
 
-def _how(query: Query) -> str:
+def _how(query: KeyedQuery) -> str:
     """Describes what results are computed from."""
     if query.folds:
         return "folds of the entries of a key"

@@ -16,7 +16,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import FRESH, ROWS, TIME
 from slidewise.keyed.index import LATEST
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def answer_windows(
-    query: Query, rows: pa.Table, windows: pa.Table
+    query: KeyedQuery, rows: pa.Table, windows: pa.Table
 ) -> dict[str, Result]:
     """The results of windows, computed from their rows; more rows are allowed.
 
@@ -55,7 +55,7 @@ def answer_windows(
     return results
 
 
-def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
+def naming_windows(query: KeyedQuery, windows: pa.Table) -> Callable[[int], str]:
     """Returns a function that names a window in messages, by key and end."""
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     ended = windows.select(list(query.spec.by)).append_column(
@@ -65,7 +65,7 @@ def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
 
 
 def table_of_windows(
-    query: Query, windows: pa.Table, results: dict[str, Result]
+    query: KeyedQuery, windows: pa.Table, results: dict[str, Result]
 ) -> pa.Table:
     """A table of windows: keys, start, end and results.
 
@@ -81,7 +81,7 @@ def table_of_windows(
     return table
 
 
-def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
+def answer_empty(query: KeyedQuery, windows: pa.Table) -> pa.Table:
     """The results of empty windows, given by keys and their stops in `TIME`."""
     results = answer_windows(query, query.kept_schema.empty_table(), windows)
     table = table_of_windows(query, windows, results)
@@ -94,7 +94,7 @@ def without_marks(windows: pa.Table) -> pa.Table:
     return windows.select([name for name in windows.column_names if name not in marks])
 
 
-def ends_between(query: Query, keys: pa.Table) -> pa.Table:
+def ends_between(query: KeyedQuery, keys: pa.Table) -> pa.Table:
     """The stops of the empty windows between the non-empty ones of each key.
 
     Args:
@@ -131,7 +131,7 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
     return table.filter(pc.invert(present)).combine_chunks()
 
 
-def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
+def answer_sessions(query: KeyedQuery, rows: pa.Table, since: int) -> pa.Table:
     """Results of sessions, or of windows that rows close, from all of their rows.
 
     Only windows that end at or after `since` get results.
@@ -146,7 +146,9 @@ def _table(request: KernelCall, windows: Windows) -> pa.Table:
     return pa.table({name: result.array for name, result in found.items()})
 
 
-def joined(query: Query, parts: Sequence[tuple[Query, pa.Table]]) -> pa.Table | None:
+def joined(
+    query: KeyedQuery, parts: Sequence[tuple[KeyedQuery, pa.Table]]
+) -> pa.Table | None:
     """The results of the parts of a query, by end, then by part; None for no parts."""
     if not query.spec.several:
         return parts[0][1] if parts else None
@@ -162,7 +164,7 @@ def joined(query: Query, parts: Sequence[tuple[Query, pa.Table]]) -> pa.Table | 
 
 
 def corrected_windows(
-    query: Query, rows: pa.Table, watermark: int
+    query: KeyedQuery, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
     """Closed windows that hold a late row, and whether each was emitted before.
 
@@ -179,7 +181,7 @@ def corrected_windows(
 
 
 def _corrected(
-    query: Query, rows: pa.Table, watermark: int
+    query: KeyedQuery, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
     """`corrected_windows` for one of the windows."""
     spec = query.spec_of_points
@@ -194,7 +196,7 @@ def _corrected(
     return without_marks(table).filter(late), again.filter(late).combine_chunks()
 
 
-def answer_none(query: Query) -> pa.Table:
+def answer_none(query: KeyedQuery) -> pa.Table:
     """An empty table of results."""
     if query.spec.several:
         table = joined(query, [(part, answer_none(part)) for part in query.parts])

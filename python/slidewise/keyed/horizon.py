@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import format_tick
 from slidewise.spec.durations import (
     Length,
@@ -84,7 +84,7 @@ def _includes_start(window: WindowSpec) -> bool:
     return window.kind != "rows" and window.closed in ("left", "both")
 
 
-def kept_ticks(query: Query, late: int, keep: Length | None) -> int:
+def kept_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     """How long rows are kept behind the watermark, in ticks.
 
     Every window up to the horizon can then be queried at the watermark and later.
@@ -108,7 +108,7 @@ class Horizon:
         evicted: The time up to which rows may be evicted; None if none are.
     """
 
-    query: Query
+    query: KeyedQuery
     kept: int
     evicted: int | None
 

@@ -22,12 +22,12 @@ from slidewise.frames.base import Result, one_array
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import WindowSpec, derive
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["EARLIEST", "LATEST", "Index", "Plain"]
+__all__ = ["EARLIEST", "LATEST", "Index", "Undecoded"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 # Aggregations whose results are the kernel's answers, if the types are equal.
@@ -39,11 +39,11 @@ _UNDECODED = {
 # The number of changes of a question in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
 # The number of sets of windows whose calls are kept.
-_MOST_CALLS = 64
+_MAX_KEPT_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class Undecoded:
     """Windows whose results are the kernel's answers, without decoding.
 
     Attributes:
@@ -62,7 +62,7 @@ class Plain:
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
-        found = self.store.ask_many(self.prepared, keys, ticks)
+        found = self.store.query_table(self.prepared, keys, ticks)
         return None if found is None else pa.record_batch(found)
 
 
@@ -72,12 +72,12 @@ class Index:
     Any number of threads may query it while one inserts.
     """
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: KeyedQuery) -> None:
         self.query = query
         self._by = list(query.spec.by)
         self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
         # For the windows of the last query, usually those of the Spec.
-        self._plain: tuple[tuple[WindowSpec, ...], Plain | None] | None = None
+        self._undecoded: tuple[tuple[WindowSpec, ...], Undecoded | None] | None = None
         self._stored: list[int] = []
         calls: list[Any] = []
         _, call = query.request([])
@@ -210,21 +210,23 @@ class Index:
         name_row: Callable[[int], str],
     ) -> list[pa.Array]:
         """As `answers`, but a list of columns, window by window."""
-        plain = self.plain(windows)
-        found = None if plain is None else plain.answers(self.keys_of(keys), ticks)
+        undecoded = self.undecoded(windows)
+        found = (
+            None if undecoded is None else undecoded.answers(self.keys_of(keys), ticks)
+        )
         if found is not None:
             return list(found.columns)
         answers = self.answers(keys, ticks, windows, name_row)
         return [result.array for window in answers for result in window.values()]
 
-    def plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
-        """The `Plain` of some windows; None if their answers must be decoded."""
-        known = self._plain
+    def undecoded(self, windows: tuple[WindowSpec, ...]) -> "Undecoded | None":
+        """The `Undecoded` of some windows; None if their answers must be decoded."""
+        known = self._undecoded
         if known is None or known[0] != windows:
-            known = self._plain = windows, self._find_plain(windows)
+            known = self._undecoded = windows, self._find_undecoded(windows)
         return known[1]
 
-    def _find_plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
+    def _find_undecoded(self, windows: tuple[WindowSpec, ...]) -> "Undecoded | None":
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
@@ -237,8 +239,8 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
             at = calls.index(plan.calls[0])
-            plain = len(plan.calls) == 1 and agg.kind in _UNDECODED
-            if not plain or results[name].array.type != kinds[at] or at in names:
+            undecoded = len(plan.calls) == 1 and agg.kind in _UNDECODED
+            if not undecoded or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
         of_windows = [
@@ -251,7 +253,7 @@ class Index:
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        return Plain(self.store, prepared, frozenset(every), schema, alike)
+        return Undecoded(self.store, prepared, frozenset(every), schema, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
@@ -261,7 +263,7 @@ class Index:
             spec = derive(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.
-            if len(self._calls) >= _MOST_CALLS:
+            if len(self._calls) >= _MAX_KEPT_CALLS:
                 self._calls.clear()
             self._calls[windows] = call
         return call

@@ -13,7 +13,7 @@ from slidewise.keyed.columns import LAST, TIME
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.index import Index
 from slidewise.keyed.pages import Pages
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 
 __all__ = ["LastWindows"]
 
@@ -28,7 +28,7 @@ class LastWindows:
     """
 
     def __init__(
-        self, query: Query, pages: Pages, state: Sequence[Sequence[int]] = ()
+        self, query: KeyedQuery, pages: Pages, state: Sequence[Sequence[int]] = ()
     ) -> None:
         self._query, self._pages = query, pages
         self._parts = [(page, count) for page, count in state]

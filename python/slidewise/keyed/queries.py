@@ -1,4 +1,4 @@
-"""`Queries`: the queries of `KeyedWindows`, and their keys."""
+"""`Queryable`: the queries of `KeyedWindows`, and their keys."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -29,13 +29,13 @@ from slidewise.spec.spec import Spec
 from slidewise.table.asof import ticks_as
 from slidewise.table.kernel_call import map_lazily
 
-__all__ = ["Queries"]
+__all__ = ["Queryable"]
 
 # Tables of keys that are used without conversion by `frames`.
 _FAST = (pa.Table, pa.RecordBatch)
 
 
-class Queries(Locked):
+class Queryable(Locked):
     """The side of `KeyedWindows` that reads.
 
     Attributes:
@@ -124,7 +124,7 @@ class Queries(Locked):
             check_bool(valid_until, "valid_until")
         is_declared = windows is None and plus is None and not valid_until
         if reader is not None and is_declared:
-            answer = reader.ask(key, tick)
+            answer = reader.query_key(key, tick)
             # Rows are evicted after the watermark has moved, so check the bound last.
             evicted = shard.evicted(self._watermark)
             if answer is not None and tick >= reader.earliest(evicted):
@@ -224,7 +224,7 @@ class Queries(Locked):
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None
         if reader is not None and is_declared:
-            results = reader.ask_many(key_table, ticks)
+            results = reader.query_keys(key_table, ticks)
             # Rows are evicted after the watermark has moved, so check the bound last.
             least = reader.earliest(shard.evicted(self._watermark))
             if target.length and pc.min(ticks).as_py() < least:
@@ -236,7 +236,7 @@ class Queries(Locked):
         refuse_taken(target, list(results))
         return target.append(results)
 
-    def _asked(self, call: str) -> Shard:
+    def _shard_to_query(self, call: str) -> Shard:
         """The state, for a query."""
         if self._before is not None and not self._lock.locked():
             # Roll back a change that was interrupted.
@@ -261,7 +261,7 @@ class Queries(Locked):
             or reader.index is not shard.index
             or self._before is not None
         ):
-            shard = self._asked(call)
+            shard = self._shard_to_query(call)
             reader = self._fold_reader(shard)
         return shard, reader
 
@@ -290,7 +290,7 @@ class Queries(Locked):
         if reader is None:
             with self._locked():
                 # A call that failed meanwhile has rolled the state back.
-                shard = self._asked("query()")
+                shard = self._shard_to_query("query()")
                 horizon = self._horizon(shard)
                 horizon.check(questions.ticks, spans)
                 answers = RowReader(shard).answer(

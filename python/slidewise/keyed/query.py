@@ -1,4 +1,4 @@
-"""`Query`: a `Spec` over a stream of rows.
+"""`KeyedQuery`: a `Spec` over a stream of rows.
 
 A query defines the columns of the state, the order of rows, and the results of rows. It
 calls the kernels of tables, so its results equal those of tables.
@@ -37,7 +37,7 @@ from slidewise.table.time_columns import (
     window_ticks,
 )
 
-__all__ = ["CORRECTION", "LATE", "Query", "flagged", "later_than"]
+__all__ = ["CORRECTION", "LATE", "KeyedQuery", "flagged", "later_than"]
 
 # The flags of a late row, and of a result that replaces an earlier one.
 LATE = "_late"
@@ -49,7 +49,7 @@ _DAY = 86_400_000
 
 
 @dataclass(frozen=True)
-class Query:
+class KeyedQuery:
     """A Spec over a stream of rows, and the options of the stream.
 
     Attributes:
@@ -181,7 +181,7 @@ class Query:
         return self.reach if self.corrects else 0
 
     @cached_property
-    def parts(self) -> "tuple[Query, ...]":
+    def parts(self) -> "tuple[KeyedQuery, ...]":
         """Per window of several hopping windows, its query; else the query itself."""
         if not self.spec.several:
             return (self,)
@@ -190,7 +190,7 @@ class Query:
             for window in self.spec.windows
         ]
         options = (self.schema, self.emit, self.then_by, self.deletes, self.corrects)
-        return tuple(Query(spec, *options) for spec in specs)
+        return tuple(KeyedQuery(spec, *options) for spec in specs)
 
     @cached_property
     def grid(self) -> Grid:

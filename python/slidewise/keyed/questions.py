@@ -14,7 +14,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
 from slidewise.frames.column_types import is_number, is_text
 from slidewise.keyed.columns import NUMBER
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.arguments import check_columns
 from slidewise.table.asof import cast_key, check_key_family, same_kind
 from slidewise.table.encoding import (
@@ -66,7 +66,7 @@ class Questions:
         )
 
 
-def key_table(query: Query, key: Any) -> pa.Table:
+def key_table(query: KeyedQuery, key: Any) -> pa.Table:
     """A key as a table of one row.
 
     Args:
@@ -150,7 +150,7 @@ def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column.cast(kind) if types.is_null(given) else cast_key(column, kind)
 
 
-def keys_of(query: Query, target: Frame) -> pa.Table:
+def keys_of(query: KeyedQuery, target: Frame) -> pa.Table:
     """The keys of a table."""
     require(target, query.spec.by, "keys=")
     columns = {}
@@ -166,7 +166,7 @@ def keys_of(query: Query, target: Frame) -> pa.Table:
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
 
 
-def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
+def plus_row(query: KeyedQuery, plus: Mapping[str, Any]) -> pa.Table:
     """A row from a mapping of columns to values, as a table; other columns are null."""
     if not isinstance(plus, Mapping):
         raise SpecError(
@@ -211,7 +211,7 @@ def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
 
 
 def plus_of(
-    query: Query, target: Frame, plus: Mapping[str, str] | Sequence[str]
+    query: KeyedQuery, target: Frame, plus: Mapping[str, str] | Sequence[str]
 ) -> pa.Table:
     """Extra rows from columns of a table; columns that are left out are null.
 
@@ -240,7 +240,7 @@ def plus_of(
     return _plus_table(query, columns, target.length)
 
 
-def _plus_type(query: Query, name: str) -> pa.DataType:
+def _plus_type(query: KeyedQuery, name: str) -> pa.DataType:
     """The type of a column of extra rows."""
     given = (query.spec.on, *query.spec.by)
     if name in given:
@@ -271,7 +271,9 @@ def _converts(given: pa.DataType, kind: pa.DataType) -> bool:
     )
 
 
-def _plus_table(query: Query, given: Mapping[str, pa.Array], rows: int) -> pa.Table:
+def _plus_table(
+    query: KeyedQuery, given: Mapping[str, pa.Array], rows: int
+) -> pa.Table:
     """Extra rows in the columns of the state, without keys and times."""
     columns = {}
     for field in query.kept_schema:

@@ -21,8 +21,8 @@ from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon, has_no_length
-from slidewise.keyed.index import EARLIEST, Plain
-from slidewise.keyed.query import Query
+from slidewise.keyed.index import EARLIEST, Undecoded
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.questions import Questions
 from slidewise.keyed.shard_state import ShardState
 from slidewise.spec.spec import Spec, WindowSpec, derive, refuse_duplicates
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # The most rows that are copied for groups of single questions, in one kernel call.
-_MOST_ROWS = 1 << 20
+_MAX_KERNEL_ROWS = 1 << 20
 # The most questions whose answers come as one Arrow message.
 _MAX_MESSAGE_ROWS = 4096
 _CODE = pa.uint32()
@@ -57,7 +57,9 @@ class Answers:
     results: list[dict[str, Result]]
     until: list[pa.Array] | None
 
-    def named(self, windows: Sequence[WindowSpec], query: Query) -> dict[str, Result]:
+    def named(
+        self, windows: Sequence[WindowSpec], query: KeyedQuery
+    ) -> dict[str, Result]:
         """The results by column, window by window, then the times of their changes.
 
         Raises:
@@ -101,7 +103,7 @@ class FoldReader:
         self.query, self.index = shard.query, shard.index
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
-        self._asks = self.index.plain(shard.windows)
+        self._undecoded = self.index.undecoded(shard.windows)
         # The layout of the last table of keys; None if its schema needs `answer`.
         self._known: tuple[pa.Schema, Layout | None] | None = None
 
@@ -109,23 +111,23 @@ class FoldReader:
         """The earliest time at which all rows of the windows of the Spec are kept."""
         return EARLIEST if evicted is None else evicted + self._longest
 
-    def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
+    def query_key(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
 
         They need it if the kernel's answers must be decoded, or do not fit their type.
         """
-        if self._asks is None:
+        if self._undecoded is None:
             return None
-        return self.index.store.ask(self._asks.prepared, key, tick)
+        return self.index.store.query_key(self._undecoded.prepared, key, tick)
 
-    def ask_many(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
-        """As `ask`, for many keys."""
-        if self._asks is None:
+    def query_keys(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
+        """As `query_key`, for many keys."""
+        if self._undecoded is None:
             return None
-        found = self._asks.answers(self.index.keys_of(keys), ticks)
+        found = self._undecoded.answers(self.index.keys_of(keys), ticks)
         if found is None:
             return None
-        alike = self._asks.alike
+        alike = self._undecoded.alike
         return {
             name: Result(column, like.dtype, like.same_type, like.nullable)
             for name, column, like in zip(
@@ -138,22 +140,22 @@ class FoldReader:
     ) -> pa.Table | pa.RecordBatch | None:
         """Appends to a table of keys the results at a time.
 
-        None if the table needs `ask_many`, which also raises the errors of a table that
-        is wrong. For a few keys this is twice as fast.
+        None if the table needs `query_keys`, which also raises the errors of a wrong
+        table. For a few keys this is twice as fast.
         """
-        asks = self._asks
-        if asks is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
+        undecoded = self._undecoded
+        if undecoded is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
             return None
         schema, known = table.schema, self._known
         if known is None or not schema.equals(known[0], check_metadata=True):
-            known = self._known = schema, self._layout(schema, asks)
+            known = self._known = schema, self._layout(schema, undecoded)
         layout, whole = known[1], isinstance(table, pa.RecordBatch)
         batches = [table] if whole else table.to_batches()
         if layout is None or len(batches) != 1 or (whole and not layout.leads):
             return None
         batch = batches[0]
-        found = asks.store.ask_few(
-            asks.prepared,
+        found = undecoded.store.query_batch(
+            undecoded.prepared,
             [batch.column(at) for at in layout.read],
             layout.keys,
             tick,
@@ -173,15 +175,15 @@ class FoldReader:
 
         The answer contains the given lists, not copies.
         """
-        asks = self._asks
-        if asks is None:
+        undecoded = self._undecoded
+        if undecoded is None:
             return None
         rows = None
         for name, values in keys.items():
             if (
                 not isinstance(values, list)
                 or not isinstance(name, str)
-                or name in asks.names
+                or name in undecoded.names
                 or (rows is not None and len(values) != rows)
             ):
                 return None
@@ -190,22 +192,26 @@ class FoldReader:
             columns = [keys[name] for name in self.query.spec.by]
         except KeyError:
             return None
-        found = asks.store.ask_lists(asks.prepared, columns, tick) if columns else None
+        found = (
+            undecoded.store.query_lists(undecoded.prepared, columns, tick)
+            if columns
+            else None
+        )
         return None if found is None else {**keys, **found}
 
-    def _layout(self, schema: pa.Schema, asks: Plain) -> Layout | None:
+    def _layout(self, schema: pa.Schema, undecoded: Undecoded) -> Layout | None:
         """The layout of a table of keys; None if its types differ from the state's."""
         names, by = schema.names, self.query.spec.by
         kinds = dict(zip(names, schema.types, strict=True))
         held = [(name, self.query.kept_schema.field(name).type) for name in by]
         right = by and all(kinds.get(name) == kind for name, kind in held)
-        apart = len(names) == len(kinds) and asks.names.isdisjoint(kinds)
+        apart = len(names) == len(kinds) and undecoded.names.isdisjoint(kinds)
         if not right or not apart:
             return None
         places = [names.index(name) for name in by]
         if not all(map(_is_copied, schema.types)):
-            return Layout(places, list(range(len(by))), asks.schema, leads=False)
-        both = pa.schema([*schema, *asks.schema], schema.metadata)
+            return Layout(places, list(range(len(by))), undecoded.schema, leads=False)
+        both = pa.schema([*schema, *undecoded.schema], schema.metadata)
         return Layout(list(range(len(names))), places, both, leads=True)
 
     def answer(
@@ -329,7 +335,7 @@ class RowReader:
             end = bisect_right(ticks, tick, low, high)
             start = bisect_left(ticks, tick - reach, low, end)
             start = min(start, max(low, end - most))
-            if size and size + end - start > _MOST_ROWS:
+            if size and size + end - start > _MAX_KERNEL_ROWS:
                 yield self._group(rows, questions.slice(first, at - first), taken)
                 first, size, taken = at, 0, []
             size += end - start
@@ -382,7 +388,7 @@ def _leaving(
     return [horizon.expiry(times, window) for times, window in pairs]
 
 
-def extra_rows(questions: Questions, query: Query) -> pa.Table:
+def extra_rows(questions: Questions, query: KeyedQuery) -> pa.Table:
     """The extra rows of questions, in the columns of the state."""
     assert questions.plus is not None, "questions without extra rows have none"
     columns = [questions.ticks]
@@ -393,7 +399,7 @@ def extra_rows(questions: Questions, query: Query) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=query.kept_schema)
 
 
-def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
+def named_by(questions: Questions, query: KeyedQuery) -> Callable[[int], str]:
     """Returns a function that names a question in messages, by key and time."""
 
     def name(row: int) -> str:
@@ -405,7 +411,7 @@ def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
 
 
 def _is_copied(kind: pa.DataType) -> bool:
-    """Whether `ask_few` copies columns of a type: faster than to append to a table."""
+    """Whether `query_batch` copies columns of a type: faster than appending them."""
     types = pa.types
     return bool(
         types.is_integer(kind)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.index import EARLIEST, Index
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
@@ -27,7 +27,7 @@ __all__ = ["by_key", "closed_rows", "due_rows", "passed_rows", "surplus_rows"]
 
 
 def by_key(
-    query: Query, rows: pa.Table
+    query: KeyedQuery, rows: pa.Table
 ) -> tuple[pa.Table, pa.Array, pa.Array, pa.Array]:
     """A row of each key, in order of first occurrence.
 
@@ -39,7 +39,9 @@ def by_key(
     return rows.take(first).combine_chunks(), *found
 
 
-def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.Table:
+def closed_rows(
+    query: KeyedQuery, index: Index, log: RowLog, ends: pa.Table
+) -> pa.Table:
     """The rows of the windows of `until` that some rows close, key by key, in order.
 
     These `ends` have a flag, and are sorted by key, time and number. Per key, they are
@@ -55,7 +57,7 @@ def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.T
     return _taken(log, numbers.filter(closed))
 
 
-def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table:
+def due_rows(query: KeyedQuery, index: Index, log: RowLog, due: pa.Table) -> pa.Table:
     """The rows of the windows that every k-th row of a key ends, key by key, in order.
 
     The first rows of a key that are in none of these windows are left out, in multiples
@@ -94,7 +96,7 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
     return _taken(log, numbers.filter(taken))
 
 
-def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
+def surplus_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.Table:
     """The rows up to a time that no later window of a slide by rows holds.
 
     Their number per key is a multiple of the slide.
@@ -111,7 +113,7 @@ def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Tabl
     return _taken(log, numbers.filter(pc.less(places, gone.take(points))))
 
 
-def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
+def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.Table:
     """The rows up to a time that are in no window of a later row."""
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))

@@ -29,7 +29,7 @@ from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.pages import Pages
-from slidewise.keyed.query import Query, later_than
+from slidewise.keyed.query import KeyedQuery, later_than
 from slidewise.table.encoding import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]
@@ -88,7 +88,7 @@ class RowLog:
     """
 
     def __init__(
-        self, query: Query, pages: Pages, state: dict[str, Any] | None = None
+        self, query: KeyedQuery, pages: Pages, state: dict[str, Any] | None = None
     ) -> None:
         self._query, self._pages = query, pages
         # The bits of a row, by whether it waits; 0 if a column has no fixed width.

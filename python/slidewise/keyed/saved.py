@@ -10,7 +10,7 @@ from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.pages import MemoryStore
-from slidewise.keyed.queries import Queries
+from slidewise.keyed.queries import Queryable
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.snapshots import (
@@ -31,7 +31,7 @@ _FIELDS = (
 )
 
 
-class Snapshots(Queries):
+class Snapshots(Queryable):
     """The state of `KeyedWindows` as bytes; each change of the state is a transaction.
 
     Attributes:

@@ -246,8 +246,8 @@ class ShardState:
         due = [held for held in self.waiting if held.earliest <= watermark]
         if not due:
             return None
-        asked = [(one_batch(held.rows), held.after) for held in due]
-        rows, earliest = _core.take_due(asked, watermark, ordered)
+        batches = [(one_batch(held.rows), held.after) for held in due]
+        rows, earliest = _core.take_due(batches, watermark, ordered)
         left = dict(zip(map(id, due), earliest, strict=True))
         waiting, self.waiting = self.waiting, []
         for held in waiting:

@@ -39,7 +39,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         60
     """
     kind = times.original.type
-    known = _quick_tick(time, kind)
+    known = _fast_tick(time, kind)
     if known is not None:
         return known
     column = _column_of(time)
@@ -59,7 +59,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         ) from error
 
 
-def _quick_tick(time: object, kind: pa.DataType) -> int | None:
+def _fast_tick(time: object, kind: pa.DataType) -> int | None:
     """The tick of an int or a datetime; None if a column of one row is needed.
 
     Services query with these types: this takes microseconds less than a column.

@@ -25,7 +25,7 @@ from slidewise.keyed.hop_windows import (
 )
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST
-from slidewise.keyed.query import Query
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_ends import due_rows
 from slidewise.keyed.shard_state import ShardState
 
@@ -65,7 +65,7 @@ def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     return joined(query, [(part, table) for part, table in found if table is not None])
 
 
-def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
+def _answer(shard: ShardState, query: KeyedQuery, watermark: int) -> pa.Table | None:
     """`answer` for one of the windows."""
     if query.sessions:
         return _answer_sessions(shard, query, watermark)
@@ -104,15 +104,17 @@ def note_history(shard: ShardState) -> None:
     shard.last.update(_latest_windows(shard.query, closed))
 
 
-def _latest_windows(query: Query, windows: pa.Table) -> pa.Table:
-    """The last window of each key, in the columns of `Query.ended`."""
+def _latest_windows(query: KeyedQuery, windows: pa.Table) -> pa.Table:
+    """The last window of each key, in the columns of `KeyedQuery.ended`."""
     windows = windows.select(query.ended.names).cast(query.ended)
     latest = windows.take(pc.sort_indices(windows, [(TIME, "descending")]))
     latest = latest.combine_chunks()
     return latest.take(query.distinct(latest)).combine_chunks()
 
 
-def _results(shard: ShardState, query: Query, windows: pa.Table) -> dict[str, Result]:
+def _results(
+    shard: ShardState, query: KeyedQuery, windows: pa.Table
+) -> dict[str, Result]:
     last = pc.subtract(windows.column(TIME), 1)
     points = windows.set_column(windows.column_names.index(TIME), TIME, last)
     if query.folds:
@@ -145,7 +147,7 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
 
 
 def _answer_sessions(
-    shard: ShardState, query: Query, watermark: int
+    shard: ShardState, query: KeyedQuery, watermark: int
 ) -> pa.Table | None:
     """A row per closed session."""
     until = watermark - query.reach
@@ -163,7 +165,7 @@ def _answer_sessions(
 
 
 def _answer_closed_by_rows(
-    shard: ShardState, query: Query, watermark: int
+    shard: ShardState, query: KeyedQuery, watermark: int
 ) -> pa.Table | None:
     """A row per window that a row closes."""
     since, due = shard.earliest, shard.take_due(watermark)
@@ -182,7 +184,7 @@ def _answer_closed_by_rows(
     return answer_sessions(query, rows.drop_columns(NUMBER), since)
 
 
-def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+def _by_first_row(query: KeyedQuery, rows: pa.Table, numbers: pa.Array) -> pa.Table:
     """Sorts rows by key, in the order of the first row of each key.
 
     The order of keys in the index differs after a restart.

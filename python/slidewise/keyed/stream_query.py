@@ -1,4 +1,4 @@
-"""`StreamQuery`: a checked `Query` with the columns of its results."""
+"""`StreamQuery`: a checked `KeyedQuery` with the columns of its results."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken
 from slidewise.keyed.hop_windows import answer_none
-from slidewise.keyed.query import Query, flagged
+from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.validation import check_query
 from slidewise.spec.spec import refuse_duplicates
 
@@ -17,8 +17,8 @@ __all__ = ["StreamQuery", "cast_to_schema"]
 
 
 @dataclass(frozen=True)
-class StreamQuery(Query):
-    """A `Query` that is consistent.
+class StreamQuery(KeyedQuery):
+    """A `KeyedQuery` that is consistent.
 
     Raises:
         SpecError: If it is not; the message names the argument and a remedy.

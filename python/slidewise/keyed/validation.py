@@ -1,4 +1,4 @@
-"""Validation of the arguments of `KeyedWindows` and of a `Query`, before any row.
+"""Validation of the arguments of `KeyedWindows` and of a `KeyedQuery`, before any row.
 
 Each message names the argument and a remedy.
 """
@@ -15,7 +15,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.column_types import type_without_view
 from slidewise.keyed.columns import RESERVED
-from slidewise.keyed.query import CORRECTION, LATE, Query
+from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
@@ -61,7 +61,7 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
         )
 
 
-def check_query(query: Query) -> None:
+def check_query(query: KeyedQuery) -> None:
     """Checks that the parts of a query are consistent."""
     spec = query.spec
     check_emit(query.emit, spec)
@@ -95,14 +95,14 @@ def check_query(query: Query) -> None:
 
 def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
     """Checks the options that do not depend on the columns of the stream."""
-    query = Query(spec, pa.schema([]), emit, corrects=corrects)
+    query = KeyedQuery(spec, pa.schema([]), emit, corrects=corrects)
     _check_streamable(query)
     _check_reaching(query)
     if query.corrects:
         _check_retractable(query)
 
 
-def _refuse_unsortable(query: Query) -> None:
+def _refuse_unsortable(query: KeyedQuery) -> None:
     """Checks that Arrow can sort the columns of `then_by=`."""
     for name in query.then_by:
         kind = query.schema.field(name).type
@@ -117,7 +117,7 @@ def _refuse_unsortable(query: Query) -> None:
             ) from error
 
 
-def _refuse_declared_order(query: Query) -> None:
+def _refuse_declared_order(query: KeyedQuery) -> None:
     """Checks that no aggregation compares ordered categories: pages lose the order."""
     for _, agg in query.spec.aggs:
         name = agg.by if agg.kind in COMPARED else agg.of
@@ -132,7 +132,7 @@ def _refuse_declared_order(query: Query) -> None:
             )
 
 
-def _check_streamable(query: Query) -> None:
+def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
     for window in spec.windows:
@@ -154,7 +154,7 @@ def _check_streamable(query: Query) -> None:
         )
 
 
-def _check_reaching(query: Query) -> None:
+def _check_reaching(query: KeyedQuery) -> None:
     """Checks that the start of each window is known when it is answered."""
     for window in query.reaching:
         if query.emit != "final":
@@ -175,7 +175,7 @@ def _check_reaching(query: Query) -> None:
             )
 
 
-def _check_retractable(query: Query) -> None:
+def _check_retractable(query: KeyedQuery) -> None:
     """Checks that results can be corrected by emitting them again."""
     why = None
     if query.sessions:

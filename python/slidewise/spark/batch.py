@@ -137,13 +137,13 @@ def drop_deleted(
     order = [*ascending(options.then_by), column(ROW)]
     peers = Window.partitionBy(*key_and_time, is_deletion).orderBy(*order)
     deletions = sf.sum(is_deletion.cast("int"))
-    ranked = number(df).withColumns(
+    numbered = number(df).withColumns(
         {
             _DELETIONS: deletions.over(Window.partitionBy(*key_and_time)),
             _RANK: sf.row_number().over(peers),
         }
     )
-    kept = ranked.where(~is_deletion & (column(_RANK) > column(_DELETIONS)))
+    kept = numbered.where(~is_deletion & (column(_RANK) > column(_DELETIONS)))
     return kept.drop(ROW, _DELETIONS, _RANK)
 
 

@@ -66,7 +66,7 @@ METRICS = (*_COUNTS, "seconds")
 _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
 # Bytes of decoded pages that a shard keeps from one micro-batch to the next.
-_MOST_DECODED = 1 << 25
+_MAX_DECODED_BYTES = 1 << 25
 # Bytes of a payload of results. The JVM copies each payload to its heap. Arrays of half
 # a megabyte or more get regions of their own: 500,000 results in payloads of 4 MB took
 # 139 ms of CPU in garbage collection.
@@ -288,7 +288,7 @@ class StateTransaction:
         operator._head.update((json.dumps(head).encode(),))
         self._counts["cached_pages"] = self._store.hits
         self._store.commit(self._token, token)
-        shard.pages.trim(_MOST_DECODED)
+        shard.pages.trim(_MAX_DECODED_BYTES)
         entry = CachedShard(token, shard, self._pages, self._batch)
         _cache.put(self._query_id, self._bucket, entry)
 

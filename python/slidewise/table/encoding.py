@@ -352,8 +352,8 @@ class KernelInputs:
         key = (values.name, values.view, encoding)
         if key not in self._known:
             self._known[key] = len(self.columns)
-            ranked = encoding == "order" and values.family == "text"
-            self.portable.append(encoding not in ("rows", "codes") and not ranked)
+            as_ranks = encoding == "order" and values.family == "text"
+            self.portable.append(encoding not in ("rows", "codes") and not as_ranks)
             self.columns.append(values.encoded(encoding))
         return self._known[key]
 

@@ -53,7 +53,7 @@ def _rule_of(
     kinds, floats = request_kinds(plan.aggs, plan.requests), "float64" in dtypes
     if plan.is_shared:
         rule = choose_shared(
-            kinds, floats, len(plan.inputs), plan.asked_queries is not None
+            kinds, floats, len(plan.inputs), plan.shared_queries is not None
         )
     else:
         rule = choose(kinds, floats, plan.prefer)

@@ -80,7 +80,7 @@ class WindowPlan:
         natives: The functions of the compiled aggregations, each once.
         ranges: The ranges of a shared window, or None for a window.
         latency: The value of `latency=`, or None.
-        asked_queries: The queries of a shared window, or None.
+        shared_queries: The queries of a shared window, or None.
         flags: The input columns that are not null in entries with each flag.
         objects: The columns that hold objects because their first value is one.
     """
@@ -103,7 +103,7 @@ class WindowPlan:
     ranges: tuple[Length, ...] | None = None
     objects: tuple[int, ...] = ()
     latency: Length | None = None
-    asked_queries: Queries | None = None
+    shared_queries: Queries | None = None
     flags: tuple[int, ...] = ()
 
     def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
@@ -155,7 +155,7 @@ class WindowPlan:
     @property
     def is_shared(self) -> bool:
         """Whether the window has several ranges or queries."""
-        return self.ranges is not None or self.asked_queries is not None
+        return self.ranges is not None or self.shared_queries is not None
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -167,17 +167,17 @@ class WindowPlan:
     @property
     def queries(self) -> tuple[Query | None, ...]:
         """The queries by index; None where one was dropped."""
-        return () if self.asked_queries is None else self.asked_queries.each
+        return () if self.shared_queries is None else self.shared_queries.each
 
     @property
     def query_count(self) -> int | None:
         """The number of queries, dropped ones included; None for windows without."""
-        return None if self.asked_queries is None else len(self.asked_queries.each)
+        return None if self.shared_queries is None else len(self.shared_queries.each)
 
     def with_queries(self, each: tuple[Query | None, ...]) -> "WindowPlan":
         """The same plan with other queries."""
-        assert self.asked_queries is not None, "only windows with queries change them"
-        return replace(self, asked_queries=replace(self.asked_queries, each=each))
+        assert self.shared_queries is not None, "only windows with queries change them"
+        return replace(self, shared_queries=replace(self.shared_queries, each=each))
 
     def with_query(self, query: object) -> "WindowPlan":
         """The same plan with one more query.
@@ -185,8 +185,8 @@ class WindowPlan:
         Raises:
             SpecError: If it is not a query, or does not suit the window.
         """
-        assert self.asked_queries is not None, "only windows with queries change them"
-        return replace(self, asked_queries=self.asked_queries.plus(query))
+        assert self.shared_queries is not None, "only windows with queries change them"
+        return replace(self, shared_queries=self.shared_queries.plus(query))
 
     def query_ticks(self, query: Query, clock: Clock) -> QueryTicks:
         """The ticks of a query, for the core.
@@ -194,8 +194,8 @@ class WindowPlan:
         Raises:
             SpecError: If its lengths do not suit times of that kind.
         """
-        assert self.asked_queries is not None, "only windows with queries have some"
-        return query_ticks(query, clock, self.asked_queries.flags)
+        assert self.shared_queries is not None, "only windows with queries have some"
+        return query_ticks(query, clock, self.shared_queries.flags)
 
     @property
     def rows(self) -> int | None:
@@ -220,7 +220,7 @@ class WindowPlan:
             options=dict(self.options),
             ranges=self.ranges,
             objects=tuple(sorted({*self.objects, *columns})),
-            queries=self.asked_queries,
+            queries=self.shared_queries,
         )
         return replace(
             plan,
@@ -241,7 +241,7 @@ class WindowPlan:
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
-        queries = self.asked_queries
+        queries = self.shared_queries
         return clock_for(
             kind,
             unit,
@@ -286,8 +286,8 @@ class WindowPlan:
             header["runs"] = "fiba" if migrated else self.initial_algorithm(dtypes)
         if self.ranges is not None:
             header["ranges"] = [_length_record(length) for length in self.ranges]
-        if self.asked_queries is not None:
-            header["queries"] = record_of(self.asked_queries)
+        if self.shared_queries is not None:
+            header["queries"] = record_of(self.shared_queries)
         if self.custom:
             header["own"] = [_reference(functions) for functions in self.custom]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
@@ -398,7 +398,7 @@ def make_plan(
         ranges=lengths,
         objects=objects,
         latency=durations.get("latency"),
-        asked_queries=queries,
+        shared_queries=queries,
         flags=flags,
     )
     check_laws(plan)

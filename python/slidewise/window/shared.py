@@ -436,10 +436,10 @@ class SharedWindow(_core.Window):
         lines = why_lines(plan, dtypes, None)
         entries = "entries of equal time are kept, in order of arrival"
         lines += wrap_lines([f"{named(plan)} over {_listed(plan)}; {entries}"])
-        if plan.asked_queries is not None:
+        if plan.shared_queries is not None:
             algorithm = plan.initial_algorithm(dtypes)
             slices = self._slices()
-            lines += wrap_lines(plan_lines(plan.asked_queries, algorithm, slices))
+            lines += wrap_lines(plan_lines(plan.shared_queries, algorithm, slices))
         if plan.nan != "propagate":
             lines.append(f"NaN: {plan.nan}")
         return "\n".join(lines)

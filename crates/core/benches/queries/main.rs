@@ -19,7 +19,7 @@ use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any_queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit};
-use slidewise_core::window::queries::schedule::{Schedule, Terms};
+use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
@@ -28,8 +28,8 @@ const QUERIES: [usize; 6] = [1, 4, 16, 64, 256, 1024];
 /// The number of entries that a run inserts into all windows together, about.
 const INSERTS: usize = 1 << 25;
 /// Two days of entries at most, and nine hours at least.
-const MOST: usize = 1 << 18;
-const LEAST: usize = 1 << 15;
+const MAX_ENTRIES: usize = 1 << 18;
+const MIN_ENTRIES: usize = 1 << 15;
 const LATE: i64 = 60;
 
 struct Settings {
@@ -111,9 +111,9 @@ fn window<M: Monoid<In = i64>>(
     case: &str,
     queries: Vec<Option<Query>>,
 ) -> QueryWindow<M> {
-    let terms = Terms {
+    let terms = ScheduleOptions {
         late: (case == "late").then_some(LATE),
-        ..Terms::default()
+        ..ScheduleOptions::default()
     };
     let mut window = QueryWindow::new(monoid.clone(), of.fresh(1), 0);
     window.start(Schedule::new(terms, queries));
@@ -158,8 +158,8 @@ fn compare<M: Monoid<In = i64>>(
         println!("|--------:|------------------:|-----------:|--------------:|------:|");
         for count in QUERIES {
             let all = queries(case, count);
-            let together = entries(case, MOST);
-            let apart = entries(case, (INSERTS / count).clamp(LEAST, MOST));
+            let together = entries(case, MAX_ENTRIES);
+            let apart = entries(case, (INSERTS / count).clamp(MIN_ENTRIES, MAX_ENTRIES));
             let shared = (0..settings.repeat).map(|_| {
                 let mut windows = [window(monoid, of, case, all.clone())];
                 run(&mut windows, &together)

@@ -21,7 +21,7 @@ pub enum AnyWord {
 }
 
 /// A partial of any of them, as bits.
-type Bits = [u64; 2];
+type WordPartial = [u64; 2];
 
 impl AnyWord {
     /// The word for a request, if there is one.
@@ -50,17 +50,17 @@ impl AnyWord {
     }
 
     #[inline]
-    fn integer(bits: Bits) -> i128 {
+    fn integer(bits: WordPartial) -> i128 {
         i128::from(bits[1] as i64) << 64 | i128::from(bits[0])
     }
 
     #[inline]
-    fn of_integer(partial: i128) -> Bits {
+    fn of_integer(partial: i128) -> WordPartial {
         [partial as u64, (partial >> 64) as u64]
     }
 
     #[inline]
-    fn top(bits: Bits) -> Top {
+    fn top(bits: WordPartial) -> Top {
         Top {
             word: bits[0] as i64,
             any: bits[1] != 0,
@@ -68,7 +68,7 @@ impl AnyWord {
     }
 
     #[inline]
-    fn of_top(partial: Top) -> Bits {
+    fn of_top(partial: Top) -> WordPartial {
         [partial.word as u64, u64::from(partial.any)]
     }
 
@@ -76,7 +76,7 @@ impl AnyWord {
     fn of_entry<M: Monoid>(
         entry: Entry<M>,
         value: impl FnOnce(M::In) -> i64,
-        partial: impl FnOnce(M::Partial) -> Bits,
+        partial: impl FnOnce(M::Partial) -> WordPartial,
     ) -> Entry<Self> {
         match entry {
             Entry::Raw(raw) => Entry::Raw(value(raw)),
@@ -107,14 +107,14 @@ fn of_float(value: f64) -> i64 {
     value.to_bits() as i64
 }
 
-fn twofold(bits: Bits) -> Twofold {
+fn twofold(bits: WordPartial) -> Twofold {
     Twofold::from_words(&bits)
 }
 
 impl Monoid for AnyWord {
     /// The bits of a float, where it is one.
     type In = i64;
-    type Partial = Bits;
+    type Partial = WordPartial;
     const SMALL: usize = 16;
 
     #[inline]
@@ -122,7 +122,7 @@ impl Monoid for AnyWord {
         true
     }
     #[inline]
-    fn identity(&self) -> Bits {
+    fn identity(&self) -> WordPartial {
         match self {
             Self::SumI64 => [0; 2],
             Self::SumF64 => Twofold::EMPTY.to_words(),
@@ -130,7 +130,7 @@ impl Monoid for AnyWord {
         }
     }
     #[inline]
-    fn lift(&self, value: &i64) -> Bits {
+    fn lift(&self, value: &i64) -> WordPartial {
         match self {
             Self::SumI64 => Self::of_integer(SumI64.lift(value)),
             Self::SumF64 => Twofold::new(float(*value)).to_words(),
@@ -138,14 +138,14 @@ impl Monoid for AnyWord {
         }
     }
     #[inline]
-    fn combine(&self, a: &Bits, b: &Bits) -> Bits {
+    fn combine(&self, a: &WordPartial, b: &WordPartial) -> WordPartial {
         match self {
             Self::SumI64 => Self::of_integer(Self::integer(*a).wrapping_add(Self::integer(*b))),
             Self::SumF64 => twofold(*a).combine(twofold(*b)).to_words(),
             Self::Extreme(extreme) => Self::of_top(extreme.combine(&Self::top(*a), &Self::top(*b))),
         }
     }
-    fn unlift(&self, partial: Bits) -> Result<i64, Bits> {
+    fn unlift(&self, partial: WordPartial) -> Result<i64, WordPartial> {
         let value = match self {
             Self::SumI64 => SumI64.unlift(Self::integer(partial)).ok(),
             Self::SumF64 => SumF64.unlift(twofold(partial)).ok().map(of_float),
@@ -153,14 +153,14 @@ impl Monoid for AnyWord {
         };
         value.ok_or(partial)
     }
-    fn same(&self, a: &Bits, b: &Bits) -> bool {
+    fn same(&self, a: &WordPartial, b: &WordPartial) -> bool {
         match self {
             Self::SumI64 => SumI64.same(&Self::integer(*a), &Self::integer(*b)),
             Self::SumF64 => SumF64.same(&twofold(*a), &twofold(*b)),
             Self::Extreme(extreme) => extreme.same(&Self::top(*a), &Self::top(*b)),
         }
     }
-    fn fold(&self, run: &[i64]) -> Bits {
+    fn fold(&self, run: &[i64]) -> WordPartial {
         match self {
             Self::SumI64 => Self::of_integer(SumI64.fold(run)),
             Self::SumF64 => Twofold::fold(run.iter().map(|value| float(*value))).to_words(),
@@ -179,7 +179,7 @@ impl<T> Aggregation<T> for AnyWord {
             }
         }
     }
-    fn answers(&self, partial: &Bits, out: &mut Vec<Answer<T>>) {
+    fn answers(&self, partial: &WordPartial, out: &mut Vec<Answer<T>>) {
         match self {
             Self::SumI64 => SumI64.answers(&Self::integer(*partial), out),
             Self::SumF64 => SumF64.answers(&twofold(*partial), out),

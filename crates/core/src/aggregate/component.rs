@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::beyond::Wide;
 use super::moments::{
-    Scaled, Side, distances, float, fourth, half_gap, mean_gap, mean_gap_f, mean_gap_i,
+    MomentSide, Scaled, distances, float, fourth, half_gap, mean_gap, mean_gap_f, mean_gap_i,
     power_about, product, product_about, square, square_f, squares, squares_about, squares_left,
     squares_of_one, third,
 };
@@ -279,7 +279,7 @@ impl Component {
         match self.op {
             Op::Third { n, sum, squares } => {
                 let gap = mean_gap(a, b, n, sum, floats);
-                let side = |words: &[u64]| Side {
+                let side = |words: &[u64]| MomentSide {
                     n: words[n] as f64,
                     second: Twofold::from_words(&words[squares..]).value(),
                     third: Twofold::from_words(&words[self.at..]),
@@ -293,7 +293,7 @@ impl Component {
                 third,
             } => {
                 let gap = mean_gap(a, b, n, sum, floats);
-                let side = |words: &[u64]| Side {
+                let side = |words: &[u64]| MomentSide {
                     n: words[n] as f64,
                     second: Twofold::from_words(&words[squares..]).value(),
                     third: Twofold::from_words(&words[third..]),

@@ -94,7 +94,7 @@ fn inverse_of_odd(number: u64) -> u64 {
     inverse
 }
 
-enum State<T> {
+enum TermState<T> {
     Ready(T),
     Pending(UdafCall, Arc<Node<T>>, Arc<Node<T>>),
     /// Only while it is being dropped.
@@ -103,32 +103,32 @@ enum State<T> {
 
 struct Node<T> {
     mark: Mark,
-    state: Mutex<State<T>>,
+    state: Mutex<TermState<T>>,
 }
 
 impl<T> Node<T> {
-    fn new(mark: Mark, state: State<T>) -> Arc<Self> {
+    fn new(mark: Mark, state: TermState<T>) -> Arc<Self> {
         Arc::new(Self {
             mark,
             state: Mutex::new(state),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, TermState<T>> {
         // No code that could panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&mut self) -> State<T> {
+    fn take(&mut self) -> TermState<T> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(state, State::Gone)
+        std::mem::replace(state, TermState::Gone)
     }
 }
 
 impl<T: Clone> Node<T> {
     fn ready(&self) -> Option<T> {
         match &*self.lock() {
-            State::Ready(value) => Some(value.clone()),
+            TermState::Ready(value) => Some(value.clone()),
             _ => None,
         }
     }
@@ -136,7 +136,7 @@ impl<T: Clone> Node<T> {
     /// The pending call and its operands; `None` if the value is ready.
     fn pending(&self) -> Option<(UdafCall, Arc<Self>, Arc<Self>)> {
         match &*self.lock() {
-            State::Pending(call, first, second) => {
+            TermState::Pending(call, first, second) => {
                 Some((*call, Arc::clone(first), Arc::clone(second)))
             }
             _ => None,
@@ -148,8 +148,8 @@ impl<T: Clone> Node<T> {
     fn set_value(&self, value: T) {
         let mut state = self.lock();
         let old = match &*state {
-            State::Pending(..) => std::mem::replace(&mut *state, State::Ready(value)),
-            _ => State::Ready(value),
+            TermState::Pending(..) => std::mem::replace(&mut *state, TermState::Ready(value)),
+            _ => TermState::Ready(value),
         };
         drop(state);
         drop(old);
@@ -159,13 +159,13 @@ impl<T: Clone> Node<T> {
 impl<T> Drop for Node<T> {
     /// Unlinks terms that only this one holds, so that dropping them does not recurse.
     fn drop(&mut self) {
-        let State::Pending(_, first, second) = self.take() else {
+        let TermState::Pending(_, first, second) = self.take() else {
             return;
         };
         let mut linked = vec![first, second];
         while let Some(node) = linked.pop() {
             if let Some(mut node) = Arc::into_inner(node)
-                && let State::Pending(_, first, second) = node.take()
+                && let TermState::Pending(_, first, second) = node.take()
             {
                 linked.extend([first, second]);
             }
@@ -258,7 +258,7 @@ impl<T: fmt::Debug> fmt::Debug for Term<T> {
             return f.write_str("Nothing");
         };
         match &*node.lock() {
-            State::Ready(value) => f.debug_tuple("Ready").field(value).finish(),
+            TermState::Ready(value) => f.debug_tuple("Ready").field(value).finish(),
             _ => f.debug_tuple("Pending").field(&node.mark.hash).finish(),
         }
     }
@@ -289,7 +289,7 @@ impl<T: Element> Codec for Term<T> {
                 let value = T::read(input)?;
                 Ok(Self(Some(Node::new(
                     Mark { hash, power },
-                    State::Ready(value),
+                    TermState::Ready(value),
                 ))))
             }
             tag => damaged(format!("unknown partial tag {tag}")),
@@ -414,7 +414,7 @@ impl<T: Element> Deferred<T> {
     pub fn leaf(&self, value: T) -> Term<T> {
         let number = self.ledger.leaves.fetch_add(1, Ordering::Relaxed);
         let mark = Mark::leaf(number, self.commutative);
-        Term(Some(Node::new(mark, State::Ready(value))))
+        Term(Some(Node::new(mark, TermState::Ready(value))))
     }
 
     /// The term of a row's cell, which is missing or has been lifted.
@@ -436,7 +436,7 @@ impl<T: Element> Deferred<T> {
             udaf: self.udaf,
             function,
         };
-        let state = State::Pending(call, Arc::clone(first), Arc::clone(second));
+        let state = TermState::Pending(call, Arc::clone(first), Arc::clone(second));
         let node = Node::new(mark, state);
         self.ledger.note(&node);
         Term(Some(node))

@@ -39,7 +39,7 @@ pub struct Quantile {
 
 /// The position of a quantile among sorted values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct QuantileRank {
     pub rank: usize,
     /// The fraction of the way to the next value, from 0 to 1 exclusive.
     pub fraction: f64,
@@ -71,7 +71,7 @@ impl Quantile {
 
     /// Its position among `count` ≥ 1 values.
     #[inline]
-    pub fn place(self, count: usize) -> Place {
+    pub fn place(self, count: usize) -> QuantileRank {
         let at = (count - 1) as f64 * f64::from_bits(self.q);
         let below = at.floor();
         let (rank, fraction) = match self.interpolation {
@@ -84,7 +84,7 @@ impl Quantile {
         // Beyond 2^53 values a product may round up past the last position.
         let rank = (rank as usize).min(count - 1);
         let fraction = if rank + 1 < count { fraction } else { 0.0 };
-        Place { rank, fraction }
+        QuantileRank { rank, fraction }
     }
 
     /// The answer over `count` values, of which `nans` are NaN; `word` gives the word of a
@@ -101,7 +101,7 @@ impl Quantile {
         if nans > 0 {
             return Answer::F64(f64::NAN);
         }
-        let Place { rank, fraction } = self.place(count);
+        let QuantileRank { rank, fraction } = self.place(count);
         let low = word(rank);
         if self.picks() {
             return value_of(low, dtype);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_interpolate_as_they_are_told() {
+    fn quantiles_interpolate_by_their_option() {
         let values = [4.0, 1.0, 3.0, 2.0];
         let answers = ["linear", "lower", "higher", "nearest", "midpoint"]
             .map(|name| over(quantile(&format!("0.4 {name}")), &values));

@@ -16,18 +16,18 @@ use crate::batch::Batch;
 use crate::monoid::{Entry, HandleSlot, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-type Words = Box<[u64]>;
-type Rest = Record<Words, Words>;
+type BoxedWords = Box<[u64]>;
+type WordRecord = Record<BoxedWords, BoxedWords>;
 
 #[derive(Clone, Debug)]
 pub struct Mixed<T> {
-    rest: Rest,
+    rest: WordRecord,
     /// The part that answers each aggregation.
     sources: Vec<Source>,
     /// The columns collected, in order of request.
     collected: Vec<usize>,
     sketched: Vec<Sketched>,
-    counted: Vec<Counted>,
+    counted: Vec<HitterColumns>,
     /// Native aggregations and their columns, in order of request.
     natives: Vec<(Native<MAX_WORDS>, usize)>,
     /// The user-defined aggregations and their columns, in order of request.
@@ -58,15 +58,15 @@ struct Sketched {
 
 /// Hitters of a column, by the hashes in another; with the number of counters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Counted {
+struct HitterColumns {
     column: usize,
     hashes: usize,
     most: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part<T> {
-    words: Words,
+pub struct MixedPartial<T> {
+    words: BoxedWords,
     sequences: Vec<Seq<Cell<T>>>,
     sketches: Vec<Sketch>,
     hitters: Vec<Arc<Hitters<T>>>,
@@ -74,10 +74,10 @@ pub struct Part<T> {
     terms: Vec<Term<T>>,
 }
 
-impl<T> Default for Part<T> {
+impl<T> Default for MixedPartial<T> {
     fn default() -> Self {
         Self {
-            words: Words::default(),
+            words: BoxedWords::default(),
             sequences: Vec::new(),
             sketches: Vec::new(),
             hitters: Vec::new(),
@@ -140,7 +140,7 @@ impl<T: Element> Mixed<T> {
             Kind::Sketch(SketchRequest::Hitters { k, most }) => {
                 let hashes = agg.by.expect("hitters have hashes");
                 let column = column();
-                let counted = Counted {
+                let counted = HitterColumns {
                     column,
                     hashes,
                     most,
@@ -196,13 +196,13 @@ impl<T: Element> Invertible for Mixed<T>
 where
     Cell<T>: Element,
 {
-    fn inverse(&self, whole: &Part<T>, oldest: &Part<T>) -> Part<T> {
+    fn inverse(&self, whole: &MixedPartial<T>, oldest: &MixedPartial<T>) -> MixedPartial<T> {
         let terms = self.udafs.iter().zip(whole.terms.iter().zip(&oldest.terms));
         let natives = self
             .natives
             .iter()
             .zip(whole.natives.iter().zip(&oldest.natives));
-        Part {
+        MixedPartial {
             words: self.rest.inverse(&whole.words, &oldest.words),
             sequences: whole.sequences.clone(),
             sketches: whole.sketches.clone(),
@@ -221,8 +221,8 @@ impl<T: Element> Monoid for Mixed<T>
 where
     Cell<T>: Element,
 {
-    type In = Part<T>;
-    type Partial = Part<T>;
+    type In = MixedPartial<T>;
+    type Partial = MixedPartial<T>;
     const SMALL: usize = 0;
     const WIDE: bool = true;
 
@@ -232,8 +232,8 @@ where
     fn wide(&self) -> bool {
         !(self.sketched.is_empty() && self.counted.is_empty())
     }
-    fn identity(&self) -> Part<T> {
-        Part {
+    fn identity(&self) -> MixedPartial<T> {
+        MixedPartial {
             words: self.rest.identity(),
             sequences: vec![Seq::Empty; self.collected.len()],
             sketches: vec![Sketch::Nothing; self.sketched.len()],
@@ -242,16 +242,16 @@ where
             terms: vec![Term::default(); self.udafs.len()],
         }
     }
-    fn lift(&self, value: &Part<T>) -> Part<T> {
+    fn lift(&self, value: &MixedPartial<T>) -> MixedPartial<T> {
         value.clone()
     }
-    fn combine(&self, a: &Part<T>, b: &Part<T>) -> Part<T> {
+    fn combine(&self, a: &MixedPartial<T>, b: &MixedPartial<T>) -> MixedPartial<T> {
         let pairs = a.sequences.iter().zip(&b.sequences);
         let sketches = self.sketched.iter().zip(a.sketches.iter().zip(&b.sketches));
         let hitters = self.counted.iter().zip(a.hitters.iter().zip(&b.hitters));
         let natives = self.natives.iter().zip(a.natives.iter().zip(&b.natives));
         let terms = self.udafs.iter().zip(a.terms.iter().zip(&b.terms));
-        Part {
+        MixedPartial {
             words: self.rest.combine(&a.words, &b.words),
             sequences: pairs.map(|(older, younger)| older.then(younger)).collect(),
             sketches: sketches
@@ -268,10 +268,13 @@ where
                 .collect(),
         }
     }
-    fn unlift(&self, partial: Part<T>) -> std::result::Result<Part<T>, Part<T>> {
+    fn unlift(
+        &self,
+        partial: MixedPartial<T>,
+    ) -> std::result::Result<MixedPartial<T>, MixedPartial<T>> {
         Ok(partial)
     }
-    fn same(&self, a: &Part<T>, b: &Part<T>) -> bool {
+    fn same(&self, a: &MixedPartial<T>, b: &MixedPartial<T>) -> bool {
         self.rest.same(&a.words, &b.words)
             && a.sequences == b.sequences
             && a.sketches == b.sketches
@@ -279,11 +282,11 @@ where
             && a.natives == b.natives
             && a.terms == b.terms
     }
-    fn read_in(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
+    fn read_in(&self, input: &mut Reader<'_>) -> Result<MixedPartial<T>> {
         self.read_partial(input)
     }
-    fn read_partial(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
-        let part = Part {
+    fn read_partial(&self, input: &mut Reader<'_>) -> Result<MixedPartial<T>> {
+        let part = MixedPartial {
             words: self.rest.read_partial(input)?,
             sequences: (0..self.collected.len())
                 .map(|_| Seq::read(input))
@@ -310,8 +313,8 @@ where
     Cell<T>: Element,
 {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
-        let entry: Entry<Rest> = self.rest.entry(row);
-        Entry::Raw(Part {
+        let entry: Entry<WordRecord> = self.rest.entry(row);
+        Entry::Raw(MixedPartial {
             words: entry.partial(&self.rest),
             sequences: self.collected.iter().map(|col| one(&row[*col])).collect(),
             sketches: (self.sketched.iter())
@@ -330,7 +333,7 @@ where
                 .collect(),
         })
     }
-    fn answers(&self, partial: &Part<T>, out: &mut Vec<Answer<T>>) {
+    fn answers(&self, partial: &MixedPartial<T>, out: &mut Vec<Answer<T>>) {
         let mut rest = Vec::new();
         self.rest.answers(&partial.words, &mut rest);
         let (mut rest, mut sequences) = (rest.into_iter(), partial.sequences.iter());
@@ -371,7 +374,7 @@ where
     fn widen_part(
         &self,
         old: &RecordPlan,
-        part: &mut Part<T>,
+        part: &mut MixedPartial<T>,
         widened: &[bool],
     ) -> widening::Result<()> {
         part.words = self.rest.widened_partial(&part.words, old, widened)?;
@@ -403,7 +406,7 @@ impl Sketched {
     }
 }
 
-impl Counted {
+impl HitterColumns {
     fn one<T: Clone>(&self, row: &[Cell<T>]) -> Arc<Hitters<T>> {
         let one = |hash| Arc::new(Hitters::one(hash, row[self.column].clone()));
         row[self.hashes].bits().map(one).unwrap_or_default()
@@ -426,7 +429,7 @@ fn hitters<T: Clone>(found: &Hitters<T>, k: u32) -> Answer<T> {
     )
 }
 
-impl<T: Element> HandleSlot for Part<T>
+impl<T: Element> HandleSlot for MixedPartial<T>
 where
     Cell<T>: Element,
 {
@@ -439,7 +442,7 @@ where
     }
 }
 
-impl<T: Element> Codec for Part<T>
+impl<T: Element> Codec for MixedPartial<T>
 where
     Cell<T>: Element,
 {

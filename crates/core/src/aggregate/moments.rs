@@ -240,14 +240,14 @@ pub fn mean_gap_i(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
 
 /// One side of a merge: its number of values and its central moments.
 #[derive(Clone, Copy, Debug)]
-pub struct Side {
+pub struct MomentSide {
     pub n: f64,
     pub second: f64,
     pub third: Twofold,
 }
 
 /// The third central moment of two sides whose means differ by `gap`.
-pub fn third(a: Side, b: Side, gap: f64) -> Twofold {
+pub fn third(a: MomentSide, b: MomentSide, gap: f64) -> Twofold {
     let n = a.n + b.n;
     let shares = (a.n / n, b.n / n);
     let between = gap * gap * gap * (shares.0 * b.n) * (shares.0 - shares.1);
@@ -256,7 +256,7 @@ pub fn third(a: Side, b: Side, gap: f64) -> Twofold {
 }
 
 /// The fourth central moment; `a` and `b` are those of the sides.
-pub fn fourth(sides: (Side, Side), a: Twofold, b: Twofold, gap: f64) -> Twofold {
+pub fn fourth(sides: (MomentSide, MomentSide), a: Twofold, b: Twofold, gap: f64) -> Twofold {
     let (left, right) = sides;
     let n = left.n + right.n;
     let shares = (left.n / n, right.n / n);

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_another_make_are_told() {
+    fn entries_of_another_type_come_back() {
         let erased = Erased::Typed(Box::new(7_u8));
         assert!(erased.downcast::<Batch<Small>>().is_err());
         assert!(Erased::Parts(Vec::new()).downcast::<u8>().is_err());

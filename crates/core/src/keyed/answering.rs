@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use super::Visit;
+use super::VisitAnswers;
 use super::blocks::absorb;
 use super::shard::{Placed, Shard};
 use super::sliding::{MIN_SHARED_TIMES, Sliding};
@@ -237,7 +237,7 @@ pub(super) fn answer_one<A: Aggregation<i64>>(
     spans: &Spans,
     shard: &Shard<A>,
     point: &Point<'_, A>,
-    visit: &mut Visit<'_>,
+    visit: &mut VisitAnswers<'_>,
 ) {
     let mut answers = Vec::new();
     each_fold(monoid, spans, shard, point, |span, fold| {

@@ -5,7 +5,7 @@
 //! size lie in pages, which never move, so a store grows without copies. An empty page can
 //! serve another size: when all keys grow, the memory of their earlier blocks is used again.
 
-use super::run::{Item, Run};
+use super::run::{Run, RunItem};
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 
 /// Bytes of a cache line.
@@ -225,7 +225,7 @@ impl<M: Monoid> Blocks<M> {
 
     /// Writes an entry after the last one of a block with room.
     #[inline]
-    fn put(&mut self, block: &mut Block, item: Item<M>) {
+    fn put(&mut self, block: &mut Block, item: RunItem<M>) {
         let (page, from) = split(block.at);
         let at = from + block.len();
         let slot = match item.entry {
@@ -249,15 +249,15 @@ impl<M: Monoid> Blocks<M> {
 
     /// Appends an entry that is not earlier than the last, to a block with room.
     #[inline]
-    pub fn append(&mut self, block: &mut Block, item: Item<M>) {
+    pub fn append(&mut self, block: &mut Block, item: RunItem<M>) {
         debug_assert!(block.has_room());
         self.put(block, item);
     }
 
-    fn item(&self, block: Block, at: usize) -> Item<M> {
+    fn item(&self, block: Block, at: usize) -> RunItem<M> {
         let (page, from) = split(block.at);
         let page = &self.pages[page];
-        Item {
+        RunItem {
             time: page.times[from + at],
             number: page.numbers.get(from + at).copied().unwrap_or(0),
             entry: self.entry(block, at),
@@ -312,7 +312,7 @@ impl<M: Monoid> Blocks<M> {
     }
 
     /// A block of one entry.
-    pub fn single(&mut self, item: Item<M>) -> Block {
+    pub fn single(&mut self, item: RunItem<M>) -> Block {
         let mut block = self.new_block(1);
         self.put(&mut block, item);
         block

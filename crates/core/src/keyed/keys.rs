@@ -66,7 +66,7 @@ pub fn distinct(keys: KeyColumn<'_>, times: &[i64]) -> (Vec<u32>, Vec<i64>) {
 
 /// The range of the bytes of a key.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ByteRange {
     at: u32,
     len: u32,
 }
@@ -75,7 +75,7 @@ struct Place {
 pub(super) struct Keys {
     /// Per key the lower half of its hash, and its number.
     table: HashTable<(u32, u32)>,
-    places: Vec<Place>,
+    places: Vec<ByteRange>,
     bytes: Vec<u8>,
     /// The bytes of removed keys.
     unused: usize,
@@ -125,7 +125,7 @@ impl Keys {
         if let Some(number) = self.find(hash, key) {
             return (number, false);
         }
-        let place = Place {
+        let place = ByteRange {
             at: u32::try_from(self.bytes.len()).expect("less than 4 GiB of keys in a shard"),
             len: u32::try_from(key.len()).expect("a key of less than 4 GiB"),
         };
@@ -166,7 +166,7 @@ impl Keys {
         if let Ok(entry) = entry {
             entry.remove();
             self.unused += self.places[number as usize].len as usize;
-            self.places[number as usize] = Place { at: 0, len: 0 };
+            self.places[number as usize] = ByteRange { at: 0, len: 0 };
             self.free.push(number);
         }
         if self.unused > self.bytes.len() / 2 + 4096 {
@@ -188,7 +188,7 @@ impl Keys {
 
     pub fn heap_bytes(&self) -> usize {
         self.table.allocation_size()
-            + self.places.capacity() * size_of::<Place>()
+            + self.places.capacity() * size_of::<ByteRange>()
             + self.bytes.capacity()
             + self.free.capacity() * size_of::<u32>()
     }

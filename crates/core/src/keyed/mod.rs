@@ -67,7 +67,7 @@ pub trait Store: Send + Sync {
     /// number, or an integer beyond int64.
     fn query_numbers(&self, points: &Points<'_>, spans: &Spans) -> Option<NumberColumns>;
     /// The answers of one key at a time, by span.
-    fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>);
+    fn query_key(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut VisitAnswers<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
     /// The answers of [`query`](Store::query), and the changes of the same windows as entries
@@ -121,7 +121,7 @@ pub trait Store: Send + Sync {
 }
 
 /// Receives the answers over one span.
-pub type Visit<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
+pub type VisitAnswers<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
 
 pub type Answers = Vec<Vec<Output>>;
 
@@ -168,7 +168,7 @@ pub struct Points<'a> {
 /// # Panics
 /// Like [`plan_few`].
 pub fn store(aggs: &[AggSpec], dtypes: &[DType], numbered: bool) -> Box<dyn Store> {
-    let request = Request {
+    let request = StoreRequest {
         aggs: aggs.to_vec(),
         dtypes: dtypes.to_vec(),
         numbered,
@@ -179,7 +179,7 @@ pub fn store(aggs: &[AggSpec], dtypes: &[DType], numbered: bool) -> Box<dyn Stor
     }
 }
 
-struct Build(Request);
+struct Build(StoreRequest);
 
 impl Visitor<i64> for Build {
     type Out = Box<dyn Store>;
@@ -190,7 +190,7 @@ impl Visitor<i64> for Build {
 }
 
 #[derive(Debug)]
-struct Request {
+struct StoreRequest {
     aggs: Vec<AggSpec>,
     dtypes: Vec<DType>,
     /// Whether rows have numbers.

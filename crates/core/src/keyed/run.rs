@@ -15,7 +15,7 @@ pub(super) struct Run<M: Monoid> {
 
 /// An entry with its row and value.
 #[derive(Debug)]
-pub(super) struct Item<M: Monoid> {
+pub(super) struct RunItem<M: Monoid> {
     pub time: i64,
     /// The number of its row; 0 in a store without numbers.
     pub number: i64,
@@ -43,14 +43,14 @@ impl<M: Monoid> Run<M> {
         words * size_of::<i64>() + self.entries.capacity() * size_of::<Entry<M>>()
     }
 
-    pub fn push(&mut self, item: Item<M>) {
+    pub fn push(&mut self, item: RunItem<M>) {
         self.times.push(item.time);
         self.numbers.push(item.number);
         self.entries.push(item.entry);
     }
 
-    pub fn item(&self, at: usize) -> Item<M> {
-        Item {
+    pub fn item(&self, at: usize) -> RunItem<M> {
+        RunItem {
             time: self.times[at],
             number: self.numbers[at],
             entry: self.entries[at].clone(),
@@ -87,7 +87,7 @@ impl<M: Monoid> Run<M> {
         for at in from..to {
             let time = batch.times[at];
             while let Some(((time, number), entry)) = held.next_if(|((held, _), _)| *held <= time) {
-                self.push(Item {
+                self.push(RunItem {
                     time,
                     number,
                     entry,
@@ -96,7 +96,7 @@ impl<M: Monoid> Run<M> {
             self.push(batch.item(at));
         }
         for ((time, number), entry) in held {
-            self.push(Item {
+            self.push(RunItem {
                 time,
                 number,
                 entry,

@@ -10,7 +10,9 @@ use super::grid::Grid;
 use super::keys::KeyColumn;
 use super::number_columns::NumberColumns;
 use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
-use super::{Answers, EntryList, Expiry, Points, Request, Rows, Store, Visit, WindowEnds};
+use super::{
+    Answers, EntryList, Expiry, Points, Rows, Store, StoreRequest, VisitAnswers, WindowEnds,
+};
 use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
@@ -26,7 +28,7 @@ const NO_KEY: u32 = u32::MAX;
 
 pub(super) struct Sharded<A: Aggregation<i64>> {
     aggregation: A,
-    request: Request,
+    request: StoreRequest,
     hasher: DefaultHashBuilder,
     /// Held while a batch is inserted. Queries of several keys wait for it, so that they see all
     /// shards after the same batch.
@@ -50,7 +52,7 @@ fn shard_of(hash: u64) -> usize {
 }
 
 impl<A: Aggregation<i64>> Sharded<A> {
-    pub fn new(aggregation: A, request: Request) -> Self {
+    pub fn new(aggregation: A, request: StoreRequest) -> Self {
         let shard = || RwLock::new(Shard::new(request.numbered));
         Self {
             aggregation,
@@ -107,7 +109,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         for (rank, row) in (0..).zip(in_order.iter().flatten()) {
             ranks[row.row()] = rank;
         }
-        let Request { aggs, dtypes, .. } = &self.request;
+        let StoreRequest { aggs, dtypes, .. } = &self.request;
         fill_columns(aggs, dtypes, spans.len(), &ranks, fill)
     }
 
@@ -423,7 +425,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         self.numbers(points, spans).finish()
     }
 
-    fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>) {
+    fn query_key(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut VisitAnswers<'_>) {
         let hash = self.hasher.hash_one(key);
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
@@ -475,7 +477,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             });
             counts.push(counts_of);
         }
-        let Request { aggs, dtypes, .. } = &self.request;
+        let StoreRequest { aggs, dtypes, .. } = &self.request;
         let ranks: Vec<u32> = (0..times.len() as u32).collect();
         let changed = fill_columns(aggs, dtypes, 1, &ranks, |filling| {
             Answering::put_folds(&self.aggregation, folds, filling);

@@ -4,7 +4,7 @@
 //! range of times. FiBA takes late rows: no row costs more than O(log n) combines.
 
 use super::frame_bounds::clamp;
-use super::{Answers, Error, Group, Length, QueryPoints, Sink, Span, Step};
+use super::{ArrivalStep, Error, Group, Length, QueryPoints, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::window::fiba::Fiba;
@@ -15,10 +15,10 @@ type ArrivalTree<A> = Fiba<A, 64, 32>;
 /// Answers all spans for a group, whose `steps` are in order of arrival.
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
-    steps: &[Step],
+    steps: &[ArrivalStep],
     query_points: &QueryPoints<'_>,
     spans: &[Span],
-    answers: &mut Answers<'_, T, S>,
+    answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
     if spans
         .iter()
@@ -38,15 +38,15 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
 /// arbitrarily late.
 fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
-    steps: &[Step],
+    steps: &[ArrivalStep],
     query_points: &QueryPoints<'_>,
     spans: &[Span],
-    answers: &mut Answers<'_, T, S>,
+    answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = ArrivalTree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
-        let Step::Query { point } = *step else {
+        let ArrivalStep::Query { point } = *step else {
             let (time, entry) = arrivals.next().expect("a step per row");
             tree.insert(*time, entry.clone());
             continue;
@@ -69,14 +69,14 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
 /// Windows of the `count` latest rows by time among those that have arrived.
 fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
-    steps: &[Step],
+    steps: &[ArrivalStep],
     (index, count): (usize, usize),
-    answers: &mut Answers<'_, T, S>,
+    answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = ArrivalTree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
-        let Step::Query { point } = *step else {
+        let ArrivalStep::Query { point } = *step else {
             let (time, entry) = arrivals.next().expect("a step per row");
             tree.insert(*time, entry.clone());
             if tree.len() > count {

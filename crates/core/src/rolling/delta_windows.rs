@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn values_at_the_ends_of_int64_and_infinities_are_told_apart() {
+    fn values_at_the_ends_of_int64_and_infinities_are_distinct() {
         let within = |now: i64, then: i64| now.abs_diff(then) <= 1;
         let found = delta_starts(&[i64::MIN, -1, i64::MAX], &[0; 3], within);
         assert_eq!(found, Ok(vec![0, 1, 2]));

@@ -1,7 +1,7 @@
 //! Result columns that the caller fills instead of [`super::rolling`].
 
 use super::parallel::ThreadScope;
-use super::scatter::{AnswerPositions, Columns, into_marks};
+use super::scatter::{AnswerPositions, ResultColumns, into_marks};
 use super::{Output, Overflow, Picked, Sink};
 use crate::aggregate::{AggSpec, Answer, DType, NumberRun};
 
@@ -36,7 +36,7 @@ pub fn fill_columns(
     fill: impl FnOnce(&mut Filling<'_, '_>),
 ) -> Vec<Vec<Output>> {
     let sizes = [ranks.len()];
-    let mut columns = Columns::blank(aggs, dtypes, (spans, ranks.len()));
+    let mut columns = ResultColumns::blank(aggs, dtypes, (spans, ranks.len()));
     let mut chunks = columns.chunks(&sizes).remove(0);
     fill(&mut Filling(Picked {
         chunks: &mut chunks,

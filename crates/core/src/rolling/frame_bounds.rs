@@ -15,7 +15,7 @@ pub enum Closed {
 
 /// Which rows of equal time a window includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ties {
+pub enum FrameUnit {
     /// All of them (SQL RANGE).
     Peers,
     /// Only those up to the row in table order.
@@ -72,17 +72,17 @@ const ROWS_PER_CHECK: usize = 32;
 /// The windows of the rows of a group in turn, as ranges of positions that only move
 /// forward.
 #[derive(Debug)]
-pub struct Pointers<'a> {
+pub struct FramePointers<'a> {
     times: &'a [i64],
     span: Span,
-    ties: Ties,
+    ties: FrameUnit,
     lo: usize,
     hi: usize,
 }
 
-impl<'a> Pointers<'a> {
+impl<'a> FramePointers<'a> {
     /// `times` is sorted.
-    pub fn new(times: &'a [i64], span: Span, ties: Ties) -> Self {
+    pub fn new(times: &'a [i64], span: Span, ties: FrameUnit) -> Self {
         Self {
             times,
             span,
@@ -196,7 +196,7 @@ impl<'a> Pointers<'a> {
         for (hi, at) in hi.iter_mut().zip(base + position + usize::from(right)..) {
             *hi = at;
         }
-        if right && self.ties == Ties::Peers {
+        if right && self.ties == FrameUnit::Peers {
             let last = now[count - 1];
             let mut end = base + self.end_of_peers(position + count, last);
             hi[count - 1] = end;
@@ -277,7 +277,7 @@ impl<'a> Pointers<'a> {
     fn move_hi(&mut self, position: usize, now: i64) {
         if self.span.closed.right() {
             self.hi = self.hi.max(position + 1);
-            if self.ties == Ties::Rows {
+            if self.ties == FrameUnit::Rows {
                 return;
             }
             while self.hi < self.times.len() && self.times[self.hi] <= now {
@@ -293,7 +293,7 @@ impl<'a> Pointers<'a> {
 
 /// Windows of many rows.
 struct Fill<'a, 'b> {
-    pointers: &'a mut Pointers<'b>,
+    pointers: &'a mut FramePointers<'b>,
     length: i64,
     position: usize,
     base: usize,
@@ -355,7 +355,7 @@ mod tests {
                     closed,
                     offset: 0,
                 };
-                let mut pointers = Pointers::new(&TIMES, span, Ties::Peers);
+                let mut pointers = FramePointers::new(&TIMES, span, FrameUnit::Peers);
                 for (position, &now) in TIMES.iter().enumerate() {
                     let (lo, hi) = pointers.at(position);
                     let range = clamp(span.interval(now, None));
@@ -379,7 +379,7 @@ mod tests {
             offset: 0,
         };
         let times = [1, 3, 3, 3, 9];
-        let mut pointers = Pointers::new(&times, span, Ties::Rows);
+        let mut pointers = FramePointers::new(&times, span, FrameUnit::Rows);
         let ranges: Vec<_> = (0..5).map(|position| pointers.at(position)).collect();
         assert_eq!(ranges, [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5)]);
     }
@@ -405,14 +405,14 @@ mod tests {
                 })
                 .collect();
             for closed in [Closed::Right, Closed::Left, Closed::Both, Closed::Neither] {
-                for ties in [Ties::Peers, Ties::Rows] {
+                for ties in [FrameUnit::Peers, FrameUnit::Rows] {
                     let span = Span {
                         length: Length::Time(1 + next(30 * gap) as i64),
                         closed,
                         offset: 0,
                     };
-                    let mut one_by_one = Pointers::new(&times, span, ties);
-                    let mut together = Pointers::new(&times, span, ties);
+                    let mut one_by_one = FramePointers::new(&times, span, ties);
+                    let mut together = FramePointers::new(&times, span, ties);
                     let mut position = 0;
                     while position < times.len() {
                         let count = (1 + next(150) as usize).min(times.len() - position);

@@ -46,14 +46,14 @@ use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use filling::{Filling, fill_columns};
-pub use frame_bounds::{Closed, Length, Span, Ties};
+pub use frame_bounds::{Closed, FrameUnit, Length, Span};
 pub use output::Output;
 use output::OutputChunk;
 use parallel::ThreadScope;
-use partitioned::Table;
+use partitioned::PartitionedTable;
 pub use query_points::QueryPoints;
-use query_points::{Ranges, Step, Steps};
-use scatter::{AnswerPositions, Columns, into_marks};
+use query_points::{ArrivalStep, Ranges, Steps};
+use scatter::{AnswerPositions, ResultColumns, into_marks};
 pub use sort_layout::{SortLayout, rows_are_sorted};
 use sorted_view::Sorted;
 
@@ -67,7 +67,7 @@ pub struct Request<'a, T = i64> {
     pub columns: &'a [Column<'a, T>],
     pub aggs: &'a [AggSpec],
     pub spans: &'a [Span],
-    pub ties: Ties,
+    pub ties: FrameUnit,
     /// Order of arrival: each row sees only rows that arrived no later.
     pub arrival: Option<&'a [i64]>,
     /// Query points; `None` for an answer at each row.
@@ -106,7 +106,7 @@ impl<'a, T> Request<'a, T> {
             columns,
             aggs,
             spans,
-            ties: Ties::Peers,
+            ties: FrameUnit::Peers,
             arrival: None,
             at: None,
             history: 0,
@@ -192,7 +192,7 @@ pub fn rolling_with_layout(
     request.check()?;
     // History is identified by its positions in the table.
     if request.history > 0 && !rows_are_sorted(request.groups, request.times) {
-        let mut columns = Columns::new(&request);
+        let mut columns = ResultColumns::new(&request);
         let sizes = [request.answer_count()];
         let mut chunks = columns.chunks(&sizes).remove(0);
         rolling_sorted(&request, &Sorted::of(&request), &mut chunks, proceed)?;
@@ -201,7 +201,7 @@ pub fn rolling_with_layout(
         let scope = &mut ThreadScope { threads, proceed };
         return columns.finish(&AnswerPositions::new(None, &sizes), marks, scope);
     }
-    Table::new(&request, layout, proceed)?.answer(proceed)
+    PartitionedTable::new(&request, layout, proceed)?.answer(proceed)
 }
 
 /// How an aggregation is answered over a whole table.
@@ -287,7 +287,7 @@ fn combine(
         overflow: request.overflow,
         again: only.is_some(),
     };
-    let run = Run {
+    let run = RunVisitor {
         request: *request,
         sorted,
         only,
@@ -297,7 +297,7 @@ fn combine(
     plan(&aggs, &dtypes(request), run)
 }
 
-struct Run<'a, 'b, 'p> {
+struct RunVisitor<'a, 'b, 'p> {
     request: Request<'a>,
     sorted: &'a Sorted<'a>,
     only: Option<&'a [bool]>,
@@ -305,7 +305,7 @@ struct Run<'a, 'b, 'p> {
     proceed: &'a mut dyn FnMut() -> bool,
 }
 
-impl Visitor<i64> for Run<'_, '_, '_> {
+impl Visitor<i64> for RunVisitor<'_, '_, '_> {
     type Out = Result<(), Error>;
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
@@ -352,7 +352,7 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
         }
         for ends in sorted.starts.windows(2) {
             let times = &sorted.times[ends[0]..ends[1]];
-            let mut pointers = frame_bounds::Pointers::new(times, *span, request.ties);
+            let mut pointers = frame_bounds::FramePointers::new(times, *span, request.ties);
             to.begin();
             for position in 0..times.len() {
                 let (lo, hi) = pointers.at(position);
@@ -385,7 +385,7 @@ fn run<T: Element, A: Aggregation<T>>(
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let mut answers = Answers {
+    let mut answers = RowAnswers {
         sink,
         row: Vec::new(),
         countdown: ROWS_PER_CHECK,
@@ -504,7 +504,7 @@ impl Sink<i64> for Picked<'_, '_> {
 }
 
 /// The answers of the current row, and the countdown to the next call of `proceed`.
-struct Answers<'a, T, S> {
+struct RowAnswers<'a, T, S> {
     sink: &'a mut S,
     row: Vec<Answer<T>>,
     countdown: u32,
@@ -514,7 +514,7 @@ struct Answers<'a, T, S> {
 /// Rows between two calls of `proceed`.
 const ROWS_PER_CHECK: u32 = 4096;
 
-impl<T, S: Sink<T>> Answers<'_, T, S> {
+impl<T, S: Sink<T>> RowAnswers<'_, T, S> {
     /// Lowers a partial for the rows that [`Self::put`] is called with next.
     fn lower<A: Aggregation<T>>(&mut self, aggregation: &A, partial: &A::Partial) {
         self.row.clear();

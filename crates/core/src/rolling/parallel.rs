@@ -33,7 +33,7 @@ impl ThreadScope<'_> {
 
     /// The length of the stretches into which `rows` are divided, one per thread, if each
     /// thread keeps `counts` counters.
-    pub fn stretch(&self, rows: usize, counts: usize) -> usize {
+    pub fn chunk_len(&self, rows: usize, counts: usize) -> usize {
         let worth = rows / MIN_ROWS_PER_THREAD.max(4 * counts);
         rows.div_ceil(self.threads.min(worth).max(1)).max(1)
     }
@@ -67,7 +67,7 @@ fn each_with<J: Send, R: Send>(
         return jobs.into_iter().map(|job| work(job, proceed)).collect();
     }
     let count = jobs.len();
-    let queue = Queue {
+    let queue = JobQueue {
         jobs: Mutex::new(jobs.into_iter().enumerate()),
         results: Mutex::new((0..count).map(|_| None).collect()),
         stop: AtomicBool::new(false),
@@ -80,7 +80,7 @@ fn each_with<J: Send, R: Send>(
             let (queue, work, working, caller) = (&queue, &work, &working, caller.clone());
             // Counted; dropped if the thread does not start, which decrements the count.
             working.fetch_add(1, Ordering::Relaxed);
-            let done = Done { working, caller };
+            let done = HelperGuard { working, caller };
             let helper = move || {
                 let _done = done;
                 queue.work(work, &mut || true);
@@ -91,7 +91,7 @@ fn each_with<J: Send, R: Send>(
         }
         queue.work(&work, proceed);
         while working.load(Ordering::Acquire) > 0 {
-            queue.ask(proceed);
+            queue.may_go_on(proceed);
             thread::park_timeout(CHECK_INTERVAL);
         }
     });
@@ -106,7 +106,7 @@ fn each_with<J: Send, R: Send>(
         .collect()
 }
 
-struct Queue<I, R> {
+struct JobQueue<I, R> {
     jobs: Mutex<I>,
     results: Mutex<Vec<Option<Result<R, Error>>>>,
     stop: AtomicBool,
@@ -114,9 +114,9 @@ struct Queue<I, R> {
     failed: AtomicUsize,
 }
 
-impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
+impl<J, R, I: Iterator<Item = (usize, J)>> JobQueue<I, R> {
     /// Whether to go on. After the first false, `proceed` is not called again.
-    fn ask(&self, proceed: &mut dyn FnMut() -> bool) -> bool {
+    fn may_go_on(&self, proceed: &mut dyn FnMut() -> bool) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return false;
         }
@@ -139,7 +139,7 @@ impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
             };
             let result = work(job, &mut || {
                 let failed = self.failed.load(Ordering::Relaxed) < index;
-                self.ask(proceed) && !failed
+                self.may_go_on(proceed) && !failed
             });
             if result.is_err() {
                 self.failed.fetch_min(index, Ordering::Relaxed);
@@ -150,12 +150,12 @@ impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
 }
 
 /// Tells the caller that a helper has ended, also if it panicked.
-struct Done<'a> {
+struct HelperGuard<'a> {
     working: &'a AtomicUsize,
     caller: thread::Thread,
 }
 
-impl Drop for Done<'_> {
+impl Drop for HelperGuard<'_> {
     fn drop(&mut self) {
         self.working.fetch_sub(1, Ordering::Release);
         self.caller.unpark();
@@ -179,7 +179,7 @@ mod tests {
     fn stretches_are_worth_a_thread() {
         let scope = |threads, rows, counts| {
             let proceed: &mut dyn FnMut() -> bool = &mut || true;
-            ThreadScope { threads, proceed }.stretch(rows, counts)
+            ThreadScope { threads, proceed }.chunk_len(rows, counts)
         };
         assert_eq!(scope(4, 0, 0), 1);
         assert_eq!(scope(4, MIN_ROWS_PER_THREAD, 0), MIN_ROWS_PER_THREAD);

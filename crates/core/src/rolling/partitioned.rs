@@ -10,12 +10,12 @@ use std::ops::Range;
 
 use super::output::OutputChunk;
 use super::parallel::ThreadScope;
-use super::scatter::{AnswerPositions, Columns, into_marks};
+use super::scatter::{AnswerPositions, ResultColumns, into_marks};
 use super::sort_layout::{Permutation, PermutedColumn, SortLayout, cut};
 use super::sorted_view::Sorted;
 use super::{Error, Output, QueryPoints, Request, rolling_sorted};
 
-pub(super) struct Table<'a> {
+pub(super) struct PartitionedTable<'a> {
     request: Request<'a>,
     rows: Cow<'a, Permutation>,
     times: Cow<'a, [i64]>,
@@ -34,12 +34,12 @@ struct PermutedPoints<'a> {
 
 /// Groups and spans of a request.
 #[derive(Clone, Debug)]
-struct Part {
+struct Task {
     groups: Range<usize>,
     spans: Range<usize>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> PartitionedTable<'a> {
     pub(super) fn new(
         request: &Request<'a>,
         layout: Option<&'a SortLayout>,
@@ -108,19 +108,19 @@ impl<'a> Table<'a> {
         let starts = &self.permutation().starts;
         let size = |groups: &Range<usize>| starts[groups.end] - starts[groups.start];
         let sizes: Vec<usize> = groups.iter().map(size).collect();
-        let mut columns = Columns::new(&self.request);
+        let mut columns = ResultColumns::new(&self.request);
         let mut parts = Vec::new();
         for (groups, chunks) in groups.into_iter().zip(columns.chunks(&sizes)) {
             let mut chunks = chunks.into_iter();
             for spans in &spans {
-                let part = Part {
+                let part = Task {
                     groups: groups.clone(),
                     spans: spans.clone(),
                 };
                 parts.push((part, chunks.by_ref().take(spans.len()).collect()));
             }
         }
-        let work = |(part, mut chunks): (Part, Vec<Vec<OutputChunk<'_>>>),
+        let work = |(part, mut chunks): (Task, Vec<Vec<OutputChunk<'_>>>),
                     proceed: &mut dyn FnMut() -> bool| {
             self.part(&part, &mut chunks, proceed)?;
             Ok(into_marks(chunks))
@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
     #[cfg_attr(not(debug_assertions), inline)]
     fn part(
         &self,
-        part: &Part,
+        part: &Task,
         chunks: &mut [Vec<OutputChunk<'_>>],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {

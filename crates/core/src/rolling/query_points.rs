@@ -127,7 +127,7 @@ impl<'a> Ranges<'a> {
 
 /// A step of a group, in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ArrivalStep {
     Arrive { row: usize },
     Query { point: usize },
 }
@@ -168,20 +168,20 @@ impl<'a> Steps<'a> {
     }
 
     /// The steps of each group in turn, with the rows of the group.
-    pub fn groups(&self) -> impl Iterator<Item = (&[usize], Vec<Step>)> {
+    pub fn groups(&self) -> impl Iterator<Item = (&[usize], Vec<ArrivalStep>)> {
         (0..self.rows.group_count()).map(|group| {
             let rows = self.rows.group(group);
             (rows, self.steps(group, rows))
         })
     }
 
-    fn steps(&self, group: usize, rows: &[usize]) -> Vec<Step> {
-        let arrive = |&row: &usize| Step::Arrive { row };
+    fn steps(&self, group: usize, rows: &[usize]) -> Vec<ArrivalStep> {
+        let arrive = |&row: &usize| ArrivalStep::Arrive { row };
         let Some((order, query_points)) = &self.query_points else {
-            let ask = |&row: &usize| Step::Query { point: row };
+            let query = |&row: &usize| ArrivalStep::Query { point: row };
             let together = rows.chunk_by(|a, b| self.arrival[*a] == self.arrival[*b]);
             let both =
-                together.flat_map(|rows| rows.iter().map(arrive).chain(rows.iter().map(ask)));
+                together.flat_map(|rows| rows.iter().map(arrive).chain(rows.iter().map(query)));
             return both.collect();
         };
         let by = query_points.arrival.expect("there: `new` asked for it");
@@ -191,7 +191,7 @@ impl<'a> Steps<'a> {
             let rest = &rows[next..];
             let arrived = rest.partition_point(|row| self.arrival[*row] <= by[point]);
             steps.extend(rest[..arrived].iter().map(arrive));
-            steps.push(Step::Query { point });
+            steps.push(ArrivalStep::Query { point });
             next += arrived;
         }
         steps

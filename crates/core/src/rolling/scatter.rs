@@ -10,9 +10,9 @@ use crate::memory::zeroed;
 
 /// Result columns by span and aggregation, in the order of processing.
 #[derive(Debug)]
-pub struct Columns(Vec<Vec<Blank>>);
+pub struct ResultColumns(Vec<Vec<Blank>>);
 
-impl Columns {
+impl ResultColumns {
     pub fn new(request: &Request<'_>) -> Self {
         let shape = (request.spans.len(), request.answer_count());
         Self::blank(request.aggs, &dtypes(request), shape)
@@ -163,8 +163,8 @@ impl<'a> AnswerPositions<'a> {
             return Ok(answers);
         };
         let mut column = zeroed(answers.len());
-        let stretch = scope.stretch(answers.len(), 0);
-        let jobs = column.chunks_mut(stretch).zip(ranks.chunks(stretch));
+        let chunk = scope.chunk_len(answers.len(), 0);
+        let jobs = column.chunks_mut(chunk).zip(ranks.chunks(chunk));
         let bring = |(slots, ranks): (&mut [V], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (slot, rank) in slots.iter_mut().zip(ranks) {
                 *slot = answers[*rank as usize];
@@ -207,8 +207,8 @@ impl<'a> AnswerPositions<'a> {
             return Ok(answers);
         };
         let mut bytes = vec![0; self.len().div_ceil(8)];
-        let stretch = scope.stretch(self.len(), 0).div_ceil(8);
-        let jobs = bytes.chunks_mut(stretch).zip(ranks.chunks(8 * stretch));
+        let chunk = scope.chunk_len(self.len(), 0).div_ceil(8);
+        let jobs = bytes.chunks_mut(chunk).zip(ranks.chunks(8 * chunk));
         let bring = |(bytes, ranks): (&mut [u8], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (byte, ranks) in bytes.iter_mut().zip(ranks.chunks(8)) {
                 for (at, rank) in ranks.iter().enumerate() {

@@ -122,7 +122,7 @@ impl Permutation {
     }
 
     fn by_group(groups: &[u32], count: usize, scope: &mut ThreadScope<'_>) -> Result<Self, Error> {
-        let stretch = scope.stretch(groups.len(), count);
+        let chunk = scope.chunk_len(groups.len(), count);
         let count_each = |groups: &[u32], _: &mut dyn FnMut() -> bool| {
             let mut counts = vec![0; count];
             for &group in groups {
@@ -132,12 +132,12 @@ impl Permutation {
         };
         // The number of rows of each group in a block, then the position of the next of
         // them.
-        let mut next = scope.each(groups.chunks(stretch).collect(), count_each)?;
+        let mut next = scope.each(groups.chunks(chunk).collect(), count_each)?;
         let mut starts = vec![0; count + 1];
         let mut rows = 0;
         for group in 0..count {
-            for stretch in &mut next {
-                let held = std::mem::replace(&mut stretch[group], rows);
+            for chunk in &mut next {
+                let held = std::mem::replace(&mut chunk[group], rows);
                 rows += held;
             }
             starts[group + 1] = rows;
@@ -150,8 +150,8 @@ impl Permutation {
             return Ok(permutation);
         }
         let mut ranks = zeroed(rows);
-        let jobs = ranks.chunks_mut(stretch).zip(groups.chunks(stretch));
-        let rank = |((ranks, groups), mut next): Stretch<'_>, _: &mut dyn FnMut() -> bool| {
+        let jobs = ranks.chunks_mut(chunk).zip(groups.chunks(chunk));
+        let rank = |((ranks, groups), mut next): GroupChunk<'_>, _: &mut dyn FnMut() -> bool| {
             for (rank, &group) in ranks.iter_mut().zip(groups) {
                 let next = &mut next[group as usize];
                 *rank = *next as u32;
@@ -205,14 +205,14 @@ impl Permutation {
             self.ranks = Some(moved);
             return Ok(());
         };
-        let stretch = scope.stretch(ranks.len(), 0);
+        let chunk = scope.chunk_len(ranks.len(), 0);
         let follow = |ranks: &mut [u32], _: &mut dyn FnMut() -> bool| {
             for rank in ranks {
                 *rank = moved[*rank as usize];
             }
             Ok(())
         };
-        scope.each(ranks.chunks_mut(stretch).collect(), follow)?;
+        scope.each(ranks.chunks_mut(chunk).collect(), follow)?;
         Ok(())
     }
 
@@ -243,8 +243,8 @@ impl Permutation {
         };
         let mut permuted = zeroed(values.len());
         let slots = SharedColumn::of(&mut permuted);
-        let stretch = scope.stretch(values.len(), 0);
-        let jobs = values.chunks(stretch).zip(ranks.chunks(stretch));
+        let chunk = scope.chunk_len(values.len(), 0);
+        let jobs = values.chunks(chunk).zip(ranks.chunks(chunk));
         let fill = |(values, ranks): (&[V], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (value, rank) in values.iter().zip(ranks) {
                 slots.put(*rank as usize, *value);
@@ -262,19 +262,19 @@ impl Permutation {
         scope: &mut ThreadScope<'_>,
     ) -> Result<PermutedColumn<'a>, Error> {
         let bits = column.validity.map(|validity| match &self.ranks {
-            None => Bits::Borrowed(validity),
+            None => Mask::Borrowed(validity),
             Some(ranks) => {
                 let mut bits = vec![0_u8; ranks.len().div_ceil(8)];
                 for (row, rank) in ranks.iter().enumerate() {
                     let bit = u8::from(validity.is_valid(row)) << (rank % 8);
                     bits[*rank as usize / 8] |= bit;
                 }
-                Bits::Owned(bits)
+                Mask::Owned(bits)
             }
         });
         let numbers = match column.values {
-            Values::I64(values) => Numbers::I64(self.permute(values, scope)?),
-            Values::F64(values) => Numbers::F64(self.permute(values, scope)?),
+            Values::I64(values) => PermutedNumbers::I64(self.permute(values, scope)?),
+            Values::F64(values) => PermutedNumbers::F64(self.permute(values, scope)?),
             Values::Cells(_) => unreachable!("tables hold numbers"),
         };
         Ok(PermutedColumn { numbers, bits })
@@ -284,18 +284,18 @@ impl Permutation {
 /// A column whose position `i` holds the `i`th row of a layout.
 #[derive(Debug)]
 pub struct PermutedColumn<'a> {
-    numbers: Numbers<'a>,
-    bits: Option<Bits<'a>>,
+    numbers: PermutedNumbers<'a>,
+    bits: Option<Mask<'a>>,
 }
 
 #[derive(Debug)]
-enum Numbers<'a> {
+enum PermutedNumbers<'a> {
     I64(Cow<'a, [i64]>),
     F64(Cow<'a, [f64]>),
 }
 
 #[derive(Debug)]
-enum Bits<'a> {
+enum Mask<'a> {
     Borrowed(Validity<'a>),
     Owned(Vec<u8>),
 }
@@ -303,15 +303,15 @@ enum Bits<'a> {
 impl PermutedColumn<'_> {
     pub fn slice(&self, from: usize, to: usize) -> Column<'_, i64> {
         let validity = self.bits.as_ref().map(|bits| match bits {
-            Bits::Borrowed(validity) => Validity {
+            Mask::Borrowed(validity) => Validity {
                 bits: validity.bits,
                 offset: validity.offset + from,
             },
-            Bits::Owned(bits) => Validity { bits, offset: from },
+            Mask::Owned(bits) => Validity { bits, offset: from },
         });
         let values = match &self.numbers {
-            Numbers::I64(values) => Values::I64(&values[from..to]),
-            Numbers::F64(values) => Values::F64(&values[from..to]),
+            PermutedNumbers::I64(values) => Values::I64(&values[from..to]),
+            PermutedNumbers::F64(values) => Values::F64(&values[from..to]),
         };
         Column { values, validity }
     }
@@ -341,7 +341,7 @@ pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec
 }
 
 /// The ranks of a block, its groups, and the position of the next row of each group.
-type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
+type GroupChunk<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
 
 /// The starts of some groups, their times, and the new position of each of these rows.
 type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);

@@ -12,8 +12,8 @@
 //! `mid` moves to `hi`. Each row is pushed once and flipped at most once, and each window
 //! takes one combine: ≤ 3 per row.
 
-use super::frame_bounds::Pointers;
-use super::{Answers, Error, Group, Ranges, Sink, Span, Ties};
+use super::frame_bounds::FramePointers;
+use super::{Error, FrameUnit, Group, Ranges, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::monoid::{Entry, Monoid};
@@ -24,11 +24,11 @@ use crate::window::{self, Window};
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     (index, span): (usize, Span),
-    ties: Ties,
-    answers: &mut Answers<'_, T, S>,
+    ties: FrameUnit,
+    answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
-    let mut pointers = Pointers::new(&group.times, span, ties);
-    let mut fold = Fold::new(group.aggregation, &group.entries);
+    let mut pointers = FramePointers::new(&group.times, span, ties);
+    let mut fold = SlidingFold::new(group.aggregation, &group.entries);
     let mut known = None;
     for (position, &row) in group.rows.iter().enumerate() {
         let (lo, hi) = pointers.at(position);
@@ -48,10 +48,10 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     table: &Group<'_, A>,
     index: usize,
     (ranges, only): (&Ranges<'_>, Option<&[bool]>),
-    answers: &mut Answers<'_, T, S>,
+    answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
     for (from, group) in ranges.groups(only) {
-        let mut fold = Fold::new(table.aggregation, &table.entries[from..]);
+        let mut fold = SlidingFold::new(table.aggregation, &table.entries[from..]);
         for (row, (lo, hi)) in group {
             answers.lower(table.aggregation, &fold.slide(lo - from, hi - from));
             answers.put(index, row)?;
@@ -62,12 +62,12 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
 
 /// Two stacks keep a partial per row of the window; for wide partials a tree is used, which
 /// keeps one per leaf and takes a few more combines.
-pub(super) enum Fold<'a, M: Monoid> {
+pub(super) enum SlidingFold<'a, M: Monoid> {
     Stacks(TwoStacks<'a, M>),
     FibaFold(FibaFold<'a, M>),
 }
 
-impl<'a, M: Monoid> Fold<'a, M> {
+impl<'a, M: Monoid> SlidingFold<'a, M> {
     pub fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
         if const { M::WIDE } && monoid.wide() {
             return Self::FibaFold(FibaFold::new(monoid, entries));

@@ -186,7 +186,7 @@ pub struct Costs {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct CostCard {
     pub algorithm: &'static str,
     /// The variant, by parameters or by the aggregation; empty for the default.
     pub variant: &'static str,
@@ -197,7 +197,7 @@ pub struct Row {
     open: bool,
 }
 
-impl Row {
+impl CostCard {
     pub fn costs(&self, ties: Ties) -> Costs {
         if ties == Ties::Keep || !self.open {
             return self.kept;
@@ -254,8 +254,8 @@ const fn always(amount: Amount) -> Cost {
     cost(amount, amount)
 }
 
-const fn row(algorithm: &'static str, kept: Costs) -> Row {
-    Row {
+const fn row(algorithm: &'static str, kept: Costs) -> CostCard {
+    CostCard {
         algorithm,
         variant: "",
         kept,
@@ -264,8 +264,8 @@ const fn row(algorithm: &'static str, kept: Costs) -> Row {
 }
 
 /// A row of a structure without an open entry.
-const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> Row {
-    Row {
+const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> CostCard {
+    CostCard {
         algorithm,
         variant,
         kept,
@@ -365,7 +365,7 @@ const fn fingers_that_shrink(slide: f64) -> Costs {
 }
 
 /// The table, in the order in which algorithms are shown; the default of each comes first.
-pub static TABLE: [Row; 26] = [
+pub static TABLE: [CostCard; 26] = [
     closed("fiba", "", fingers_that_shrink(5.2)),
     closed("fiba", "custom aggregations", fingers_that_shrink(5.5)),
     row("daba_lite", BANKERS),
@@ -377,11 +377,11 @@ pub static TABLE: [Row; 26] = [
         },
     ),
     row("subtract_on_evict", SUBTRACTING),
-    Row {
+    CostCard {
         variant: "Inv",
         ..row("slick_deque", SUBTRACTING)
     },
-    Row {
+    CostCard {
         variant: "Non-Inv",
         ..row(
             "slick_deque",
@@ -445,17 +445,17 @@ pub static TABLE: [Row; 26] = [
     closed("fiba_published", "arity=8", fingers(24.3)),
     closed("fiba_published", "arity=16", fingers(37.0)),
     row("daba", cached(BANKERS)),
-    Row {
+    CostCard {
         variant: "caching=False",
         ..row("daba", UNCACHED)
     },
     row("aba", cached(STACKS)),
-    Row {
+    CostCard {
         variant: "caching=False",
         ..row("aba", STACKS)
     },
     row("two_stacks", cached(STACKS)),
-    Row {
+    CostCard {
         variant: "caching=False",
         ..row("two_stacks", STACKS)
     },

@@ -38,7 +38,7 @@
 use std::mem::needs_drop;
 
 use super::checks::{check_prefixes, check_suffixes, check_whole};
-use super::daba_pointers::{Pointers, Step};
+use super::daba_pointers::{DabaStep, Pointers};
 use super::fifo::Fifo;
 use super::items::Items;
 use crate::monoid::Monoid;
@@ -109,9 +109,9 @@ impl<M: Monoid> Daba<M> {
 
     fn fixup(&mut self) {
         match self.at.step(self.items.queue.head()) {
-            Step::GoOn => self.go_on::<false>(),
-            Step::Flip => self.flip(),
-            Step::Restart => self.at.restart(self.items.queue.tail()),
+            DabaStep::GoOn => self.go_on::<false>(),
+            DabaStep::Flip => self.flip(),
+            DabaStep::Restart => self.at.restart(self.items.queue.tail()),
         }
     }
 }

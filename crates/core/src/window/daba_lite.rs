@@ -30,7 +30,7 @@
 use std::mem::needs_drop;
 
 use super::checks::{check_suffixes, check_values, check_whole};
-use super::daba_pointers::{Pointers, Step};
+use super::daba_pointers::{DabaStep, Pointers};
 use super::fifo::Fifo;
 use super::queue::Queue;
 use crate::monoid::Monoid;
@@ -92,9 +92,9 @@ impl<M: Monoid> DabaLite<M> {
 
     fn fixup(&mut self) {
         match self.at.step(self.slots.head()) {
-            Step::GoOn => self.go_on::<false>(),
-            Step::Flip => self.flip(),
-            Step::Restart => {
+            DabaStep::GoOn => self.go_on::<false>(),
+            DabaStep::Flip => self.flip(),
+            DabaStep::Restart => {
                 self.agg_b = self.monoid.identity();
                 self.at.restart(self.slots.tail());
             }

@@ -28,7 +28,7 @@ pub struct Pointers {
 
 /// The step that follows an insert or an evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DabaStep {
     /// Another step of the reversal: the oldest of l_L and the youngest of l_R get their
     /// final aggregates (figure 12). Where these have come to an end, pointers go ahead
     /// and contents stay (figure 13).
@@ -59,13 +59,13 @@ impl Pointers {
 
     /// The next step.
     #[inline]
-    pub fn step(&self, f: usize) -> Step {
+    pub fn step(&self, f: usize) -> DabaStep {
         if self.is_under_way() {
-            Step::GoOn
+            DabaStep::GoOn
         } else if f != self.b {
-            Step::Flip
+            DabaStep::Flip
         } else {
-            Step::Restart
+            DabaStep::Restart
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// The kind of location-sensitive partial aggregate that a node keeps (FiBA fig. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PartialKind {
     /// Π↑, the whole subtree: nodes off the spines.
     Up,
     /// Π inner: the root, without its outermost children.
@@ -17,7 +17,7 @@ pub enum Kind {
 pub struct Node<P> {
     /// Distance from the leaves.
     pub level: usize,
-    pub kind: Kind,
+    pub kind: PartialKind,
     /// Entries of a leaf; separators of an inner node.
     pub times: Vec<i64>,
     /// Positions of the children in [`Shape::nodes`].

@@ -264,7 +264,7 @@ impl Generator {
 
 /// The immediate result of an operation of a window.
 #[derive(Debug)]
-enum Said<P> {
+enum Outcome<P> {
     Nothing,
     Time(Option<i64>),
     Found(bool),
@@ -273,7 +273,7 @@ enum Said<P> {
     Refused(Refused),
 }
 
-impl<P> Said<P> {
+impl<P> Outcome<P> {
     fn agrees(&self, other: &Self, same: impl Fn(&P, &P) -> bool) -> bool {
         match (self, other) {
             (Self::Nothing, Self::Nothing) => true,
@@ -338,13 +338,13 @@ fn written<M: Monoid, W: Window<M>>(window: &W) -> Vec<u8> {
     out.finish().expect("these values have a binary form")
 }
 
-fn apply<M, W>(window: &mut W, fresh: &W, ties: Ties, op: &Op) -> Said<M::Partial>
+fn apply<M, W>(window: &mut W, fresh: &W, ties: Ties, op: &Op) -> Outcome<M::Partial>
 where
     M: Monoid<In = i64>,
     W: Window<M>,
 {
     if let Some(refused) = refused(window, op) {
-        return Said::Refused(refused);
+        return Outcome::Refused(refused);
     }
     match op {
         Op::Insert(time, value) => window.insert(*time, Entry::Raw(*value)),
@@ -361,15 +361,15 @@ where
             let identity = window.monoid().identity();
             window.insert(*time, Entry::Lifted(identity));
         }
-        Op::Evict => return Said::Time(window.evict()),
-        Op::EvictAt(time) => return Said::Found(window.evict_at(*time)),
+        Op::Evict => return Outcome::Time(window.evict()),
+        Op::EvictAt(time) => return Outcome::Found(window.evict_at(*time)),
         Op::EvictOldest => {
             let oldest = window.oldest().unwrap_or_default();
-            return Said::Found(window.evict_at(oldest));
+            return Outcome::Found(window.evict_at(oldest));
         }
-        Op::EvictUntil(time) => return Said::Count(window.evict_until(*time)),
-        Op::Range(lo, hi) => return Said::Fold(window.query_range(*lo, *hi)),
-        Op::WholeRange => return Said::Fold(window.query_range(i64::MIN, i64::MAX)),
+        Op::EvictUntil(time) => return Outcome::Count(window.evict_until(*time)),
+        Op::Range(lo, hi) => return Outcome::Fold(window.query_range(*lo, *hi)),
+        Op::WholeRange => return Outcome::Fold(window.query_range(i64::MIN, i64::MAX)),
         Op::Clear => window.clear(),
         Op::Restore => {
             let bytes = written(window);
@@ -381,7 +381,7 @@ where
         }
         Op::Query => {}
     }
-    Said::Nothing
+    Outcome::Nothing
 }
 
 fn contents<M: Monoid, W: Window<M>>(window: &mut W) -> Vec<(i64, M::Partial)> {
@@ -430,13 +430,13 @@ pub fn compare_claims<M, W>(
             let script: Vec<Op> = (0..=step).map(|_| again.op()).collect();
             panic!("seed {seed}, {ties:?}: {what}\n{script:#?}\n{window:#?}");
         };
-        let said = apply(&mut window, &fresh, ties, &op);
+        let outcome = apply(&mut window, &fresh, ties, &op);
         let expected = match refusal(&mut oracle, claims, &op) {
-            Some(refused) => Said::Refused(refused),
+            Some(refused) => Outcome::Refused(refused),
             None => apply(&mut oracle, &fresh_oracle, ties, &op),
         };
-        if !said.agrees(&expected, same) {
-            fail(format!("{said:?} instead of {expected:?}"), &window);
+        if !outcome.agrees(&expected, same) {
+            fail(format!("{outcome:?} instead of {expected:?}"), &window);
         }
         if let Err(fault) = window.check() {
             fail(fault, &window);

@@ -49,7 +49,7 @@ fn cell(value: i64, dtype: DType) -> Cell<i64> {
 
 /// The immediate result of an operation.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum Outcome {
     Nothing,
     Time(Option<i64>),
     Found(bool),
@@ -57,7 +57,7 @@ enum Said {
     Answers(Vec<Answer<i64>>),
 }
 
-fn step(window: &mut Any, op: &Op, dtype: DType) -> Said {
+fn step(window: &mut Any, op: &Op, dtype: DType) -> Outcome {
     match op {
         Op::Insert(time, value) => window.insert(*time, &[cell(*value, dtype)]).unwrap(),
         Op::InsertMissing(time) => window.insert(*time, &[Cell::Null]).unwrap(),
@@ -70,19 +70,19 @@ fn step(window: &mut Any, op: &Op, dtype: DType) -> Said {
             };
             window.insert_many(times, &[column]).unwrap();
         }
-        Op::Evict => return Said::Time(window.evict()),
-        Op::EvictAt(time) => return Said::Found(window.evict_at(*time).unwrap()),
+        Op::Evict => return Outcome::Time(window.evict()),
+        Op::EvictAt(time) => return Outcome::Found(window.evict_at(*time).unwrap()),
         Op::EvictOldest => {
             let oldest = window.oldest().unwrap_or_default();
-            return Said::Found(window.evict_at(oldest).unwrap());
+            return Outcome::Found(window.evict_at(oldest).unwrap());
         }
-        Op::EvictUntil(time) => return Said::Count(window.evict_until(*time)),
-        Op::Range(lo, hi) => return Said::Answers(range(window, *lo, *hi)),
-        Op::WholeRange => return Said::Answers(range(window, i64::MIN, i64::MAX)),
+        Op::EvictUntil(time) => return Outcome::Count(window.evict_until(*time)),
+        Op::Range(lo, hi) => return Outcome::Answers(range(window, *lo, *hi)),
+        Op::WholeRange => return Outcome::Answers(range(window, i64::MIN, i64::MAX)),
         Op::Clear => window.clear(),
         Op::Restore | Op::Query => {}
     }
-    Said::Nothing
+    Outcome::Nothing
 }
 
 fn range(window: &mut Any, lo: i64, hi: i64) -> Vec<Answer<i64>> {

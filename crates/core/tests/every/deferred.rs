@@ -172,12 +172,12 @@ fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
     ];
     let mut generator = Generator::new(seed, claims);
     let mut random = Random(seed);
-    let asks = random.pick(&[1, 4, 40]);
+    let steps_per_query = random.pick(&[1, 4, 40]);
     for at in 0..64 {
         let op = generator.op();
-        if let Ok(said) = step(&mut windows[0], &op) {
+        if let Ok(outcome) = step(&mut windows[0], &op) {
             assert_eq!(
-                Ok(said),
+                Ok(outcome),
                 step(&mut windows[1], &op),
                 "seed {seed}, step {at}"
             );
@@ -187,7 +187,7 @@ fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
         if matches!(op, Step::Restore) {
             windows[0] = restored(&windows[0], make(algorithm, udaf(), ties));
         }
-        if random.below(asks) > 0 {
+        if random.below(steps_per_query) > 0 {
             continue;
         }
         let range = match op {

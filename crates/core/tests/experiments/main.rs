@@ -133,7 +133,7 @@ fn the_driver_counts_what_the_tests_count() {
 
 /// Late entries, bulks and ranges: figures that the structures' cards promise.
 #[test]
-fn the_driver_does_what_an_order_says() {
+fn the_driver_runs_its_orders() {
     let figures = counted("structure=slick_deque mode=ranges n=32 q=32");
     assert_eq!(member(&figures, "combines"), 64.0, "{figures}");
     let figures = counted("structure=recalculate n=32");

@@ -216,14 +216,14 @@ fn expected(
         *codes.entry(*key).or_insert(next)
     };
     let groups: Vec<u32> = rows.keys.iter().map(&mut code).collect();
-    let asked: Vec<u32> = keys.iter().map(&mut code).collect();
+    let queried: Vec<u32> = keys.iter().map(&mut code).collect();
     let columns = rows.columns();
     let request = Request {
         groups: Some(&groups),
         at: Some(QueryPoints {
             times,
             since: None,
-            groups: Some(&asked),
+            groups: Some(&queried),
             arrival: None,
         }),
         overflow: Overflow::Null,
@@ -324,13 +324,13 @@ fn answers_are_those_of_a_table() {
             let spans: Vec<Span> = (0..4).map(|_| any_span()).collect();
             // Many times of a key share folds.
             let count = [1, 10, 30, 64, 65, 1500][random.below(6) as usize];
-            let asked: Vec<u32> = (0..count).map(|_| random.below(keys + 2) as u32).collect();
+            let queried: Vec<u32> = (0..count).map(|_| random.below(keys + 2) as u32).collect();
             let at = |_| now + 50 - random.below(400) as i64;
             let times: Vec<i64> = (0..count).map(at).collect();
-            let of_points = Keys::of(&asked);
+            let of_points = Keys::of(&queried);
             let points = of_points.at(&times, None);
             let ours = held.query(&points, &spans);
-            let theirs = expected(&all, (&asked, &times), aggs, &spans, width);
+            let theirs = expected(&all, (&queried, &times), aggs, &spans, width);
             compare(&ours, &theirs, &format!("script {script}, {aggs:?}"));
             let numbers = held.query_numbers(&points, &Spans::new(&spans));
             compare_numbers(numbers, &ours, &format!("script {script}, {aggs:?}"));

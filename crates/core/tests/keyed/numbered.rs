@@ -204,12 +204,12 @@ impl Script {
                 self.note(rows, *row);
             }
             let exact = |row: &usize| rows.times[*row] - 40 > self.until;
-            let asked: Vec<usize> = together.into_iter().filter(exact).collect();
-            let points: Vec<u32> = asked.iter().map(|row| rows.keys[*row]).collect();
-            let times: Vec<i64> = asked.iter().map(|row| rows.times[*row]).collect();
+            let queried: Vec<usize> = together.into_iter().filter(exact).collect();
+            let points: Vec<u32> = queried.iter().map(|row| rows.keys[*row]).collect();
+            let times: Vec<i64> = queried.iter().map(|row| rows.times[*row]).collect();
             let known = self.known(&points, &times, &spans);
             for (ours, known) in answers.iter().flatten().zip(known.iter().flatten()) {
-                for (at, row) in asked.iter().enumerate() {
+                for (at, row) in queried.iter().enumerate() {
                     let (ours, known) = (cell(ours, *row), cell(known, at));
                     assert!(near(&ours, &known), "{}: {ours:?} {known:?}", self.what);
                 }
@@ -283,16 +283,16 @@ impl Script {
             .check()
             .unwrap_or_else(|why| panic!("{what}: {why}"));
         let since = self.until.saturating_add(1);
-        let asked: Vec<u32> = (0..30)
+        let queried: Vec<u32> = (0..30)
             .map(|_| self.random.below(self.keys + 2) as u32)
             .collect();
-        let of_points = Keys::of(&asked);
+        let of_points = Keys::of(&queried);
 
         let at = |random: &mut Random| self.now + 50 - random.below(400) as i64;
-        let times: Vec<i64> = asked.iter().map(|_| at(&mut self.random)).collect();
+        let times: Vec<i64> = queried.iter().map(|_| at(&mut self.random)).collect();
         let spans = [1, 30, 150].map(|length| span(length, Closed::Right, 0));
         let exact = |time: &i64| *time - 150 > self.until;
-        let (keys, times): (Vec<u32>, Vec<i64>) = asked
+        let (keys, times): (Vec<u32>, Vec<i64>) = queried
             .iter()
             .zip(&times)
             .filter(|(_, time)| exact(time))
@@ -302,32 +302,32 @@ impl Script {
         let known = self.known(&keys, &times, &spans);
         super::compare(&ours, &known, &what);
 
-        let from: Vec<i64> = asked
+        let from: Vec<i64> = queried
             .iter()
             .map(|_| at(&mut self.random).max(since))
             .collect();
-        let to: Vec<i64> = asked.iter().map(|_| at(&mut self.random)).collect();
+        let to: Vec<i64> = queried.iter().map(|_| at(&mut self.random)).collect();
         let (points, numbers) = self.held.rows(of_points.view(), (&from, &to));
         let mut known = (Vec::new(), Vec::new());
-        for (point, key) in asked.iter().enumerate() {
+        for (point, key) in queried.iter().enumerate() {
             let rows = self.oracle.numbers(*key, (from[point], to[point]));
             known.1.extend(&rows);
             known.0.resize(known.1.len(), point as u32);
         }
         assert_eq!((points, numbers), known, "{what}: rows");
-        self.check_keys(&what, &asked);
+        self.check_keys(&what, &queried);
         self.check_entries(&what);
         self.check_windows(&what);
     }
 
-    fn check_keys(&mut self, what: &str, asked: &[u32]) {
-        let of_points = Keys::of(asked);
+    fn check_keys(&mut self, what: &str, queried: &[u32]) {
+        let of_points = Keys::of(queried);
         if let Mode::KeepRows(most) = self.mode {
             // Those up to the time of eviction count by themselves.
             let until = self.random.pick(&[i64::MAX, self.until]);
-            let (from, to) = (vec![i64::MIN; asked.len()], vec![until; asked.len()]);
+            let (from, to) = (vec![i64::MIN; queried.len()], vec![until; queried.len()]);
             let (points, numbers) = self.held.rows(of_points.view(), (&from, &to));
-            for (point, key) in (0..).zip(asked) {
+            for (point, key) in (0..).zip(queried) {
                 let rows = self.oracle.numbers(*key, (i64::MIN, until));
                 let known = &rows[rows.len().saturating_sub(most)..];
                 let of_point = points.iter().zip(&numbers).filter(|(at, _)| **at == point);
@@ -338,7 +338,7 @@ impl Script {
         let last = |key: &u32| self.oracle.rows(*key).last().map(|row| row.time);
         let seen = |last: &i64| *last > self.until || self.mode != Mode::RemoveAndEvict;
         let ours = self.held.last_times(of_points.view());
-        for (key, ours) in asked.iter().zip(ours) {
+        for (key, ours) in queried.iter().zip(ours) {
             assert_eq!(ours.filter(seen), last(key).filter(seen), "{what}: {key}");
         }
         let list: KeyList = self.held.keys();

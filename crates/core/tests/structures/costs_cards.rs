@@ -11,7 +11,7 @@ use slidewise_core::window::algorithm::ALGORITHMS;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::btree::BTree;
-use slidewise_core::window::costs::{Amount, Bulk, Cost, Costs, MOVED_AT_ONCE, Row, TABLE};
+use slidewise_core::window::costs::{Amount, Bulk, Cost, CostCard, Costs, MOVED_AT_ONCE, TABLE};
 use slidewise_core::window::daba::Daba;
 use slidewise_core::window::daba_chain::DabaChain;
 use slidewise_core::window::daba_late::DabaLate;
@@ -44,13 +44,13 @@ trait Use {
     }
 }
 
-fn caching(row: &Row) -> bool {
+fn caching(row: &CostCard) -> bool {
     row.variant != "caching=False"
 }
 
 /// Passes on the window of a row, for about n entries.
 fn window_of<M: Monoid<In: From<i64>>>(
-    row: &Row,
+    row: &CostCard,
     maps: M,
     ties: Ties,
     n: usize,
@@ -86,7 +86,7 @@ fn window_of<M: Monoid<In: From<i64>>>(
 }
 
 /// The same, for the structure of the row.
-fn lawful(row: &Row, ties: Ties, n: usize, user: &mut impl Use) {
+fn lawful(row: &CostCard, ties: Ties, n: usize, user: &mut impl Use) {
     match (row.algorithm, row.variant) {
         ("subtract_on_evict", _) => user.queue(SubtractOnEvict::new(Total), ties),
         ("slick_deque", "Inv") => user.queue(SlickDequeInv::new(Total, 1), ties),
@@ -115,7 +115,7 @@ impl Use for Stepping {
     }
 }
 
-fn stepper(row: &Row, ties: Ties, n: usize) -> Stepper {
+fn stepper(row: &CostCard, ties: Ties, n: usize) -> Stepper {
     let mut step = Stepping {
         period: n as i64,
         made: None,
@@ -177,7 +177,7 @@ fn overlapping(n: usize, slides: usize, step: &mut dyn FnMut(Do)) {
 type Path = fn(usize, &mut dyn FnMut(Do));
 
 /// Whether every query of a row reads all entries.
-fn reads_all(row: &Row) -> bool {
+fn reads_all(row: &CostCard) -> bool {
     let amortised = row.costs(Ties::Keep).query.amortised;
     matches!(amortised, Amount::Exactly(formula) if formula.entries > 0.0)
 }
@@ -193,7 +193,7 @@ fn with_few_queries(every: usize, step: &mut dyn FnMut(Do)) -> impl FnMut(Do) {
     }
 }
 
-fn worst(row: &Row, ties: Ties, n: usize) -> Worst {
+fn worst(row: &CostCard, ties: Ties, n: usize) -> Worst {
     let mut found = Worst::default();
     // 20 n queries that read 2²⁰ entries each would take days. An odd number, because every
     // second query of a slide counts n + 1 entries.
@@ -221,11 +221,11 @@ fn all(costs: &Costs) -> [Cost; 4] {
     [costs.insert, costs.evict, costs.query, costs.slide]
 }
 
-fn name(row: &Row, ties: Ties) -> String {
+fn name(row: &CostCard, ties: Ties) -> String {
     format!("{} {} {ties:?}", row.algorithm, row.variant)
 }
 
-fn each_row(mut check: impl FnMut(&Row, Ties)) {
+fn each_row(mut check: impl FnMut(&CostCard, Ties)) {
     for row in &TABLE {
         for ties in [Ties::Keep, Ties::Combine] {
             check(row, ties);
@@ -298,7 +298,7 @@ fn the_worst_of_each_operation_is_that_of_the_table() {
 /// Small windows of any length, in any state; those of less than sixteen entries take no
 /// more than one of sixteen.
 #[test]
-fn small_windows_take_no_more_than_the_table_says() {
+fn small_windows_cost_no_more_than_their_card() {
     each_row(|row, ties| {
         for n in (1..=17).chain([22, 27, 31, 32]) {
             let mut found = worst(row, ties, n);
@@ -367,7 +367,7 @@ fn the_average_of_each_operation_is_that_of_the_table() {
 }
 
 #[test]
-fn a_repeated_query_takes_what_the_table_says() {
+fn a_repeated_query_costs_as_its_card() {
     each_row(|row, ties| {
         let n = 1 << 10;
         let mut step = stepper(row, ties, n);
@@ -467,7 +467,7 @@ impl InBulk<'_> {
 }
 
 #[test]
-fn bulk_operations_take_what_the_table_says() {
+fn bulk_operations_cost_as_their_card() {
     each_row(|row, ties| {
         let costs = row.costs(ties);
         let mut reached = false;
@@ -511,7 +511,7 @@ impl Use for Moved {
 /// Multiples of n to a tenth of n; what is constant, to the three queues of a window (their
 /// exact number is in queue.rs).
 #[test]
-fn an_operation_moves_what_the_table_says() {
+fn an_operation_moves_entries_as_its_card() {
     each_row(|row, ties| {
         if ["subtract_on_evict", "slick_deque", "recalculate"].contains(&row.algorithm) {
             return; // Of the first two the queues are those of others.

@@ -96,7 +96,7 @@ fn filled<F: Fifo<Affine<0>>>(mut fifo: F, n: u64) -> F {
 }
 
 #[test]
-fn b_int_inserts_for_one_and_asks_for_two_logs() {
+fn b_int_inserts_in_one_log_and_queries_in_two() {
     let pays = [Some(1), Some(0), None];
     on_all_paths(
         pays,

@@ -69,7 +69,7 @@ fn daba_takes_constant_combines_in_the_worst_case() {
 
 #[test]
 fn a_kept_answer_costs_nothing() {
-    fn asked_again<F: Fifo<Affine<0>>>(mut fifo: F, again: u64) {
+    fn query_again<F: Fifo<Affine<0>>>(mut fifo: F, again: u64) {
         for value in 0..100 {
             fifo.insert(Affine::<0>.lift(&value));
         }
@@ -79,10 +79,10 @@ fn a_kept_answer_costs_nothing() {
         fifo.query();
         assert_eq!(take_combines(), again);
     }
-    asked_again(TwoStacks::new(Affine::<0>, true), 0);
-    asked_again(Aba::new(Affine::<0>, true), 0);
-    asked_again(Daba::new(Affine::<0>, true), 0);
-    asked_again(Daba::new(Affine::<0>, false), 1);
+    query_again(TwoStacks::new(Affine::<0>, true), 0);
+    query_again(Aba::new(Affine::<0>, true), 0);
+    query_again(Daba::new(Affine::<0>, true), 0);
+    query_again(Daba::new(Affine::<0>, false), 1);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any_queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit};
-use slidewise_core::window::queries::schedule::{Schedule, Terms};
+use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
@@ -30,7 +30,7 @@ fn all_ranges<M: Monoid>(
     };
     let queries = (1..=n).map(|slices| Some(query(slices))).collect();
     let mut window = QueryWindow::new(monoid, aggregator, 0);
-    window.start(Schedule::new(Terms::default(), queries));
+    window.start(Schedule::new(ScheduleOptions::default(), queries));
     window
 }
 
@@ -153,7 +153,7 @@ fn edges_in_common_are_cut_once() {
     let queries = vec![timed(6, 2), timed(8, 4), timed(9, 3), timed(13, 4)];
     let of = aggregator(Algorithm::FlatFit, &Affine::<0>);
     let mut window = QueryWindow::new(Affine::<0>, of, 0);
-    window.start(Schedule::new(Terms::default(), queries));
+    window.start(Schedule::new(ScheduleOptions::default(), queries));
     let axis = &window.schedule().time;
     assert_eq!((axis.composite, axis.counts[2]), (Some(12), Some(10)));
     for time in 0..120 {
@@ -180,7 +180,10 @@ fn an_entry_takes_one_combine() {
     for algorithm in [Algorithm::FlatFit, Algorithm::DabaChain, Algorithm::Fiba] {
         let of = aggregator(algorithm, &Affine::<0>);
         let mut window = QueryWindow::new(Affine::<0>, of, 0);
-        window.start(Schedule::new(Terms::default(), queries.clone().collect()));
+        window.start(Schedule::new(
+            ScheduleOptions::default(),
+            queries.clone().collect(),
+        ));
         for time in 0..70_000 {
             window.insert(time, Entry::Raw(1));
         }
@@ -209,7 +212,10 @@ fn the_rest_of_a_slice_is_folded_once() {
     for open in [false, true] {
         let of = aggregator(Algorithm::FlatFit, &Affine::<0>);
         let mut window = QueryWindow::new(Affine::<0>, of, 0);
-        window.start(Schedule::new(Terms::default(), queries.clone().collect()));
+        window.start(Schedule::new(
+            ScheduleOptions::default(),
+            queries.clone().collect(),
+        ));
         let len = if open { SLIDE - 10 } else { SLIDE + 10 };
         for time in 1..=len {
             window.insert(time, Entry::Raw(1));

@@ -373,18 +373,18 @@ fn the_free_list_puts_off_all_but_a_path() {
         for arity in ARITIES {
             for m in [1, 20, 500, 20_000].into_iter().filter(|m| 2 * m < n) {
                 let what = format!("μ {arity}, n {n}, m {m}");
-                let ways = levels(arity, m) as u64 + 2;
+                let path = levels(arity, m) as u64 + 2;
                 let later = freed(fill(fingers(arity), n), n, m);
                 assert!(
-                    later.cut <= 2 * arity as u64 * ways,
+                    later.cut <= 2 * arity as u64 * path,
                     "{} cuts, {what}",
                     later.cut
                 );
-                assert!(later.freed <= 2 * ways, "{} freed, {what}", later.freed);
+                assert!(later.freed <= 2 * path, "{} freed, {what}", later.freed);
                 assert!(later.excess <= 0, "{what}");
 
                 // Of each 2μ entries a node, at most of each μ.
-                let [least, most] = [m / (2 * arity), m / (arity - 1) + 2 * ways as usize];
+                let [least, most] = [m / (2 * arity), m / (arity - 1) + 2 * path as usize];
                 let now = freed(fill(published(Affine::<0>, arity, at_once), n), n, m);
                 let owned = in_bytes(Affine::<0>);
                 let owners = freed(fill(published(owned, arity, deferred), n), n, m);
@@ -410,7 +410,7 @@ fn the_free_list_puts_off_all_but_a_path() {
 /// Where combining commutes, one late insert in `most` moves them all into the tree: n/256,
 /// at least a leaf, at most 16,384. It costs no more than a bulk insert of so many.
 #[test]
-fn staging_holds_back_as_many_as_it_says() {
+fn staging_holds_back_its_number_of_entries() {
     let sizes = [10, 14, 15, 16]
         .into_iter()
         .chain(all_sizes().then_some(22));
@@ -510,7 +510,7 @@ fn information(m: usize, d: usize) -> f64 {
 /// 3m operations. So they tell the orders apart: a visit has at most 2μ outcomes, and so has
 /// the look at the finger that every insert begins with. They are O(m log(1 + d)), too.
 #[test]
-fn sorting_by_a_window_takes_what_the_lower_bound_asks_for() {
+fn sorting_by_a_window_takes_the_lower_bound() {
     let mut random = Random(31);
     let m = 4000;
     for arity in ARITIES {
@@ -528,9 +528,12 @@ fn sorting_by_a_window_takes_what_the_lower_bound_asks_for() {
                 window.evict();
             }
             assert!(sorted.iter().copied().eq(0..m as i64), "μ {arity}, d {d}");
-            let told = (visits + m as u64) as f64 * (2.0 * arity as f64).log2();
-            let asked = information(m, d);
-            assert!(told >= asked, "{told} bits of {asked}, μ {arity}, d {d}");
+            let revealed = (visits + m as u64) as f64 * (2.0 * arity as f64).log2();
+            let needed = information(m, d);
+            assert!(
+                revealed >= needed,
+                "{revealed} bits of {needed}, μ {arity}, d {d}"
+            );
             let bound = m as u64 * search_bound(arity, d);
             assert!(
                 visits <= bound,
@@ -542,7 +545,7 @@ fn sorting_by_a_window_takes_what_the_lower_bound_asks_for() {
 
 /// Lemma A.1, by listing them.
 #[test]
-fn orders_within_a_distance_are_as_many_as_said() {
+fn orders_within_a_distance_are_counted() {
     let mut random = Random(37);
     for (m, d) in [(4, 0), (4, 1), (5, 2), (4, 3)] {
         let count = information(m, d).exp2().round() as usize;

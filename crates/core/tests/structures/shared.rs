@@ -264,13 +264,13 @@ fn the_example_of_the_paper() {
         min: false,
     };
     let mut window = SharedWindow::new(SlickDeque::new(max), 2);
-    let mut said = Vec::new();
+    let mut ours = Vec::new();
     for (time, value) in (0..).zip([6, 5, 0, 1, 3, 4, 2, 7]) {
         window.insert(time, Entry::Raw(value));
         window.slide(&[Reach::Entries(3), Reach::Entries(5)]);
         let mut answers = Vec::new();
         window.query_each(|_, Top { word, .. }| answers.push(word));
-        said.push([answers[0], answers[1]]);
+        ours.push([answers[0], answers[1]]);
     }
     let wanted = [
         [6, 6],
@@ -282,5 +282,5 @@ fn the_example_of_the_paper() {
         [4, 4],
         [7, 7],
     ];
-    assert_eq!(said, wanted);
+    assert_eq!(ours, wanted);
 }

@@ -9,7 +9,7 @@ use slidewise_core::monoid::Monoid;
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::aba::Aba;
 use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_pointers::{Pointers, Step};
+use slidewise_core::window::daba_pointers::{DabaStep, Pointers};
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::flat_fat::FlatFat;
 use slidewise_core::window::recalculate::RecalculateQueue;
@@ -157,20 +157,20 @@ fn daba_takes_the_steps_of_figure_15() {
     let mut fixup = |front: usize, end: usize| {
         let step = at.step(front);
         let kind = match step {
-            Step::Restart => {
+            DabaStep::Restart => {
                 at.restart(end);
                 "restart"
             }
-            Step::Flip => {
+            DabaStep::Flip => {
                 at.flip(front, end);
                 at.shrink();
                 "flip, shrink"
             }
-            Step::GoOn if at.is_shrinking() => {
+            DabaStep::GoOn if at.is_shrinking() => {
                 at.shrink();
                 "shrink"
             }
-            Step::GoOn => {
+            DabaStep::GoOn => {
                 at.ride();
                 "free ride"
             }

@@ -11,7 +11,7 @@ use crate::costs_steps::coins;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;
-use slidewise_core::window::shape::{Kind, Shape};
+use slidewise_core::window::shape::{PartialKind, Shape};
 use slidewise_core::window::steps::{Step, take};
 use slidewise_core::window::{Batch, Ties, Window};
 
@@ -72,7 +72,7 @@ impl Tree {
     }
 
     /// Kind and aggregate of the node with the entry of that time.
-    fn kept(&mut self, time: i64) -> (Kind, String) {
+    fn kept(&mut self, time: i64) -> (PartialKind, String) {
         let shape = self.shape();
         let mut nodes = shape.nodes.iter();
         let node = nodes
@@ -148,8 +148,11 @@ fn figure_3_a(tree: Tree) -> Tree {
 fn fiba_figure_1() {
     let mut tree = figure_3_a(classic());
     assert_eq!(tree.drawn(), FIGURE_3_A);
-    assert_eq!(tree.kept(70), (Kind::Up, "abcdefghijklmnoqrstu".into()));
-    assert_eq!(tree.kept(90), (Kind::Up, "hijklmn".into()));
+    assert_eq!(
+        tree.kept(70),
+        (PartialKind::Up, "abcdefghijklmnoqrstu".into())
+    );
+    assert_eq!(tree.kept(90), (PartialKind::Up, "hijklmn".into()));
 }
 
 #[test]
@@ -160,12 +163,12 @@ fn fiba_figure_3() {
     };
     // (A), and the nodes whose aggregates the text names.
     assert_eq!(tree.drawn(), FIGURE_3_A);
-    assert_eq!(tree.kept(70), (Kind::Inner, "ghijklmno".into()));
-    assert_eq!(tree.kept(90), (Kind::Up, "hijklmn".into()));
-    assert_eq!(tree.kept(30), (Kind::Left, "cdef".into()));
-    assert_eq!(tree.kept(10), (Kind::Left, "abcdef".into()));
-    assert_eq!(tree.kept(180), (Kind::Right, "qrst".into()));
-    assert_eq!(tree.kept(210), (Kind::Right, "qrstu".into()));
+    assert_eq!(tree.kept(70), (PartialKind::Inner, "ghijklmno".into()));
+    assert_eq!(tree.kept(90), (PartialKind::Up, "hijklmn".into()));
+    assert_eq!(tree.kept(30), (PartialKind::Left, "cdef".into()));
+    assert_eq!(tree.kept(10), (PartialKind::Left, "abcdef".into()));
+    assert_eq!(tree.kept(180), (PartialKind::Right, "qrst".into()));
+    assert_eq!(tree.kept(210), (PartialKind::Right, "qrstu".into()));
     let right = [70, 170, 180, 210];
     // A to B: in order, the right finger alone.
     let before = kept(&mut tree, &right);
@@ -237,10 +240,10 @@ fn fiba_figure_5() {
             "[[6 7] 9 [10 11]] 12 [[13 14] 15 [16 17]] 18 [[19 20] 21 [22]]"
         );
         if finger {
-            assert_eq!(tree.kept(60), (Kind::Left, "fgijk".into()));
-            assert_eq!(tree.kept(90), (Kind::Left, "ijk".into()));
-            assert_eq!(tree.kept(120), (Kind::Inner, "lmnopqr".into()));
-            assert_eq!(tree.kept(150), (Kind::Up, "mnopq".into()));
+            assert_eq!(tree.kept(60), (PartialKind::Left, "fgijk".into()));
+            assert_eq!(tree.kept(90), (PartialKind::Left, "ijk".into()));
+            assert_eq!(tree.kept(120), (PartialKind::Inner, "lmnopqr".into()));
+            assert_eq!(tree.kept(150), (PartialKind::Up, "mnopq".into()));
         }
     }
 }
@@ -256,9 +259,9 @@ fn fiba_figure_6() {
         assert_eq!(tree.evict(50), [0, 2, 0]);
         assert_eq!(tree.drawn(), "[6 7] 9 [10] 12 [13]");
         if finger {
-            assert_eq!(tree.kept(60), (Kind::Left, "fg".into()));
-            assert_eq!(tree.kept(90), (Kind::Inner, "ijl".into()));
-            assert_eq!(tree.kept(130), (Kind::Right, "m".into()));
+            assert_eq!(tree.kept(60), (PartialKind::Left, "fg".into()));
+            assert_eq!(tree.kept(90), (PartialKind::Inner, "ijl".into()));
+            assert_eq!(tree.kept(130), (PartialKind::Right, "m".into()));
         }
     }
 }
@@ -284,8 +287,8 @@ fn fiba_figure_9() {
     let tree = "[[2 3] 4 [6]] 7 [[10 11] 12 [13]]";
     assert_eq!(after(&cuts), (MERGE, tree.into()));
     let mut tree = full.clone().cut(cuts);
-    assert_eq!(tree.kept(70), (Kind::Inner, "g".into()));
-    assert_eq!(tree.kept(40), (Kind::Left, "df".into()));
+    assert_eq!(tree.kept(70), (PartialKind::Inner, "g".into()));
+    assert_eq!(tree.kept(40), (PartialKind::Left, "df".into()));
     // Merges from the leaf up past the node, which is the root.
     let mut tree = full.clone().cut([10, 20, 30, 40, 80, 110]);
     assert_eq!(tree.evict(90), [0, 2, 0]);
@@ -298,8 +301,8 @@ fn fiba_figure_9() {
 #[test]
 fn bulk_figure_1() {
     let mut tree = figure_3_a(fingers(2)).grown([220]);
-    assert_eq!(tree.kept(10), (Kind::Left, "abcdef".into()));
-    assert_eq!(tree.kept(210), (Kind::Right, "qrstuv".into()));
+    assert_eq!(tree.kept(10), (PartialKind::Left, "abcdef".into()));
+    assert_eq!(tree.kept(210), (PartialKind::Right, "qrstuv".into()));
     let mut largest = BTree::with_fingers(Largest, Ties::Combine, 2, Options::default());
     for (time, value) in (8..).zip([4, 5, 1, 3, 5, 4, 2]) {
         largest.insert(time, Entry::Raw(value));
@@ -339,7 +342,7 @@ fn bulk_figure_2() {
         tree.drawn(),
         "[[9] 10 [11]] 12 [[13 14] 15 [16 17]] 18 [[19 20] 21 [22 23] 24 [25]]"
     );
-    assert_eq!(tree.kept(90), (Kind::Left, "ijk".into()));
+    assert_eq!(tree.kept(90), (PartialKind::Left, "ijk".into()));
     // Two at a time, as the node has arity 2 of 4.
     let mut tree = fingers(4).grown(ascending(12));
     assert_eq!(tree.drawn(), "[1 2 3 4] 5 [6 7 8 9 10 11 12]");
@@ -356,7 +359,7 @@ fn bulk_figure_3() {
         tree.drawn(),
         "[[9 11] 12 [13 14] 15 [16 17]] 18 [[19 20] 21 [22 23] 24 [25]]"
     );
-    assert_eq!(tree.kept(90), (Kind::Left, "iklmnopq".into()));
+    assert_eq!(tree.kept(90), (PartialKind::Left, "iklmnopq".into()));
 }
 
 /// Make node root, and make child root where one child is left of it.
@@ -365,7 +368,7 @@ fn bulk_figures_4_and_5() {
     let mut tree = full();
     assert_eq!(bulk_evict(&mut tree, 190), (19, NOTHING));
     assert_eq!(tree.drawn(), "[20] 21 [22 23] 24 [25]");
-    assert_eq!(tree.kept(210), (Kind::Inner, "uvwx".into()));
+    assert_eq!(tree.kept(210), (PartialKind::Inner, "uvwx".into()));
     let mut tree = full();
     assert_eq!(bulk_evict(&mut tree, 230), (23, MERGE));
     assert_eq!(tree.drawn(), "24 25");

@@ -7,7 +7,7 @@ use crate::common::script::seeds;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::holistic::{answer_over, word_of};
 use slidewise_core::aggregate::{Answer, Cell, DType};
-use slidewise_core::rolling::{Closed, Length, Output, Request, Span, Ties, rolling};
+use slidewise_core::rolling::{Closed, FrameUnit, Length, Output, Request, Span, rolling};
 
 /// A table, and the windows of its rows by definition.
 struct Table {
@@ -40,7 +40,7 @@ impl Table {
         (self.arrival.as_ref().map_or(0, |arrival| arrival[row]), row)
     }
 
-    fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
+    fn sees(&self, row: usize, other: usize, span: Span, ties: FrameUnit) -> bool {
         if self.groups[row] != self.groups[other] {
             return false;
         }
@@ -59,11 +59,11 @@ impl Table {
             Closed::Right | Closed::Both => age >= 0,
             _ => age > 0,
         };
-        let later = self.arrival.is_none() && ties == Ties::Rows && age == 0 && other > row;
+        let later = self.arrival.is_none() && ties == FrameUnit::Rows && age == 0 && other > row;
         old && young && !later
     }
 
-    fn words(&self, row: usize, span: Span, ties: Ties) -> Vec<i64> {
+    fn words(&self, row: usize, span: Span, ties: FrameUnit) -> Vec<i64> {
         let rows = 0..self.times.len();
         let mut seen: Vec<usize> = rows
             .filter(|other| self.sees(row, *other, span, ties))
@@ -114,7 +114,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
         let mut random = Random(seed);
         let table = Table::new(&mut random);
         let closed = random.pick(&[Closed::Right, Closed::Left, Closed::Both, Closed::Neither]);
-        let ties = random.pick(&[Ties::Peers, Ties::Rows]);
+        let ties = random.pick(&[FrameUnit::Peers, FrameUnit::Rows]);
         let (short, long) = (random.pick(&[1, 7, 50]), random.pick(&[400, i64::MAX]));
         let rows = Length::Rows(random.pick(&[1, 6, 100_000]) as usize);
         let spans = [Length::Time(short), Length::Time(long), rows].map(|length| Span {

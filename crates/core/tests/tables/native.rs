@@ -9,7 +9,7 @@ use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::native::{Functions, Lift, NativeLower};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
-use slidewise_core::rolling::{Closed, Length, Output, Request, Span, Ties, rolling};
+use slidewise_core::rolling::{Closed, FrameUnit, Length, Output, Request, Span, rolling};
 
 const PRIME: u64 = (1 << 31) - 1;
 
@@ -130,7 +130,7 @@ fn every_row_of_every_window() {
         let mut random = Random(seed);
         let table = Table::new(&mut random);
         let spans = lengths(&mut random);
-        let ties = random.pick(&[Ties::Peers, Ties::Rows]);
+        let ties = random.pick(&[FrameUnit::Peers, FrameUnit::Rows]);
         let made = match seed % 5 {
             0 => functions::<1>(table.dtype, true),
             1 => functions::<1>(table.dtype, false),
@@ -149,7 +149,7 @@ fn every_row_of_every_window() {
     }
 }
 
-fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties) {
+fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: FrameUnit) {
     let stored = Stored::new(table);
     let columns = [stored.column()];
     let whole = request(table, &columns, aggs, spans, ties);

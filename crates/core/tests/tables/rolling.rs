@@ -6,7 +6,7 @@ use crate::common::definition::{Row, agrees, by_definition, number};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::rolling::{
-    Closed, Error, Length, Output, QueryPoints, Request, Span, Ties, rolling,
+    Closed, Error, FrameUnit, Length, Output, QueryPoints, Request, Span, rolling,
 };
 
 /// Kinds with a kernel and, among them, some without.
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// The rows of a row's window, in order of time, then of the table.
-    pub(super) fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
+    pub(super) fn window(&self, row: usize, span: Span, ties: FrameUnit) -> Vec<Row> {
         let place = |other: usize| (self.times[other], other);
         let mut rows: Vec<usize> = (0..self.times.len())
             .filter(|&other| self.group(other) == self.group_at(row))
@@ -141,7 +141,7 @@ impl Table {
             .collect()
     }
 
-    fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
+    fn sees(&self, row: usize, other: usize, span: Span, ties: FrameUnit) -> bool {
         let (now, time) = (self.query_times()[row], self.times[other]);
         let own = self.points.is_none() && span.offset == 0;
         let age = i128::from(now) - i128::from(span.offset) - i128::from(time);
@@ -162,7 +162,7 @@ impl Table {
             Closed::Neither => (false, false),
         };
         let young = age < length || (left && age == length);
-        let peer = age == 0 && right && (!own || ties == Ties::Peers || other <= row);
+        let peer = age == 0 && right && (!own || ties == FrameUnit::Peers || other <= row);
         young && (age > 0 || peer)
     }
 }
@@ -198,7 +198,7 @@ pub(super) fn request<'a>(
     columns: &'a [Column<'a, i64>],
     aggs: &'a [AggSpec],
     spans: &'a [Span],
-    ties: Ties,
+    ties: FrameUnit,
 ) -> Request<'a> {
     Request {
         groups: table.groups.as_deref(),
@@ -270,7 +270,7 @@ fn every_row_of_every_window() {
         let mut random = Random(seed);
         let table = Table::new(&mut random);
         let (aggs, spans) = (aggs(&mut random), lengths(&mut random));
-        let ties = random.pick(&[Ties::Peers, Ties::Rows]);
+        let ties = random.pick(&[FrameUnit::Peers, FrameUnit::Rows]);
         overflows += usize::from(check(seed, &table, &aggs, &spans, ties));
     }
     assert!(overflows > 0, "no sum left int64");
@@ -314,7 +314,7 @@ impl Stored {
 }
 
 /// Whether an integer did not fit.
-fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties) -> bool {
+fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: FrameUnit) -> bool {
     let stored = Stored::new(table);
     let columns = [stored.column()];
     let got = rolling(request(table, &columns, aggs, spans, ties), &mut || true);
@@ -377,7 +377,13 @@ fn variance_after_values_far_off() {
                 closed: Closed::Right,
                 offset: 0,
             };
-            assert!(!check(near as u64, &table, &[agg], &[span], Ties::Peers));
+            assert!(!check(
+                near as u64,
+                &table,
+                &[agg],
+                &[span],
+                FrameUnit::Peers
+            ));
         }
     }
 }
@@ -409,7 +415,7 @@ fn the_caller_can_stop_it() {
     }];
     let mut calls = 0;
     let stopped = rolling(
-        request(&table, &columns, &[agg], &spans, Ties::Peers),
+        request(&table, &columns, &[agg], &spans, FrameUnit::Peers),
         &mut || {
             calls += 1;
             calls < 3

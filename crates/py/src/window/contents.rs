@@ -8,18 +8,18 @@ use pyo3::types::PyType;
 use super::Window;
 use crate::errors::internal_error;
 use crate::spec::Spec;
-use crate::state::Parts;
+use crate::state::WindowParts;
 
 /// The contents of a window that move into a new window.
 #[pyclass(frozen, module = "slidewise._core")]
-pub(crate) struct Contents(Mutex<Option<Parts>>);
+pub(crate) struct Contents(Mutex<Option<WindowParts>>);
 
 impl Contents {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: WindowParts) -> Self {
         Self(Mutex::new(Some(parts)))
     }
 
-    pub(super) fn take(&self) -> PyResult<Parts> {
+    pub(super) fn take(&self) -> PyResult<WindowParts> {
         let mut parts = self.0.lock().map_err(|_| internal_error("lost contents"))?;
         parts
             .take()
@@ -32,7 +32,7 @@ impl Contents {
 pub(super) fn new_window<'py>(
     class: &Bound<'py, PyType>,
     spec: &Bound<'py, Spec>,
-    contents: Parts,
+    contents: WindowParts,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     let contents = Bound::new(py, Contents::new(contents))?;

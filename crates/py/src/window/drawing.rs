@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::Answer;
-use slidewise_core::window::shape::{Kind, Shape};
+use slidewise_core::window::shape::{PartialKind, Shape};
 
 use super::Window;
 use crate::errors::ResultOverflowError;
@@ -25,10 +25,10 @@ impl Window {
     ) -> PyResult<Drawn<'py>> {
         let nodes = shape.nodes.into_iter().map(|node| {
             let kind = match node.kind {
-                Kind::Up => "up",
-                Kind::Inner => "inner",
-                Kind::Left => "left",
-                Kind::Right => "right",
+                PartialKind::Up => "up",
+                PartialKind::Inner => "inner",
+                PartialKind::Left => "left",
+                PartialKind::Right => "right",
             };
             let times = node
                 .times

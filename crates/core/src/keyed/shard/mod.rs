@@ -5,7 +5,7 @@ mod scan;
 use std::hash::BuildHasher;
 
 use super::keys::{KeyColumn, Keys, grow};
-use super::run::{Item, Run};
+use super::run::{Run, RunItem};
 use super::tree::{Forest, Root, Touch};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
@@ -100,9 +100,9 @@ impl<M: Monoid> Incoming<'_, M> {
         }
     }
 
-    fn item(&self, placed: Placed) -> Item<M> {
+    fn item(&self, placed: Placed) -> RunItem<M> {
         let row = placed.row();
-        Item {
+        RunItem {
             time: placed.time(),
             number: self.number(row),
             entry: entry_of(&self.batch, row),

@@ -12,7 +12,7 @@ mod read;
 mod remove;
 
 use super::blocks::{Block, Blocks, MAX_BLOCK};
-use super::run::{Item, Run};
+use super::run::{Run, RunItem};
 use crate::monoid::Monoid;
 
 /// The most children of a node.
@@ -85,7 +85,7 @@ impl<M: Monoid> Forest<M> {
     /// room or gets it in O(1) steps; returns whether it did. Entries of a block at or before
     /// `until` may be dropped.
     #[inline]
-    pub fn append(&mut self, root: &mut Root, item: Item<M>, until: Option<i64>) -> bool {
+    pub fn append(&mut self, root: &mut Root, item: RunItem<M>, until: Option<i64>) -> bool {
         match root {
             Root::Leaf(block) if block.has_room() => {
                 self.blocks.append(block, item);

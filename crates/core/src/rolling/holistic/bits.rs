@@ -7,12 +7,12 @@
 const WORD: usize = 64;
 
 #[derive(Clone, Debug)]
-pub(super) struct Bits {
+pub(super) struct BitSet {
     /// Bit `i` of a level is set if word `i` of the level below is not empty.
     levels: Vec<Vec<u64>>,
 }
 
-impl Bits {
+impl BitSet {
     /// An empty set of numbers below `size`.
     pub(super) fn new(size: usize) -> Self {
         let mut levels = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
                 .into_iter()
                 .filter(|number| *number < size)
                 .collect();
-            let mut bits = Bits::new(size);
+            let mut bits = BitSet::new(size);
             inside.iter().for_each(|number| bits.insert(*number));
             for (at, number) in inside.iter().enumerate() {
                 assert_eq!(bits.next(*number), inside.get(at + 1).copied());

@@ -6,28 +6,28 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::Words;
+use super::OrderedWords;
 use super::rank_chunk::NONE;
 
 pub(super) enum Codes<'a> {
     Near {
-        words: &'a Words<'a>,
+        words: &'a OrderedWords<'a>,
         least: i64,
         different: usize,
     },
-    Hashed(Hashed<'a>),
+    Hashed(HashedCodes<'a>),
 }
 
-pub(super) struct Hashed<'a> {
-    words: &'a Words<'a>,
-    table: Table,
+pub(super) struct HashedCodes<'a> {
+    words: &'a OrderedWords<'a>,
+    table: WordTable,
     /// The first position that has a code, and the codes from there on.
     base: usize,
     codes: Vec<u32>,
 }
 
 impl<'a> Codes<'a> {
-    pub(super) fn new(words: &'a Words<'a>) -> Self {
+    pub(super) fn new(words: &'a OrderedWords<'a>) -> Self {
         let (least, spread) = words.spread().unwrap_or((0, 0));
         if spread < (2 * words.len() as u64 + 1_024).min(u64::from(NONE)) {
             let different = spread as usize + 1;
@@ -37,9 +37,9 @@ impl<'a> Codes<'a> {
                 different,
             };
         }
-        Self::Hashed(Hashed {
+        Self::Hashed(HashedCodes {
             words,
-            table: Table::new(),
+            table: WordTable::new(),
             base: 0,
             codes: Vec::new(),
         })
@@ -59,7 +59,7 @@ impl<'a> Codes<'a> {
         match self {
             Self::Near { different, .. } => *different,
             Self::Hashed(hashed) => {
-                let Hashed {
+                let HashedCodes {
                     words,
                     table,
                     base,
@@ -90,14 +90,14 @@ impl<'a> Codes<'a> {
 }
 
 /// Open addressing; a slot is free, or the code of a word in `words`.
-struct Table {
+struct WordTable {
     slots: Vec<u32>,
     words: Vec<i64>,
     /// Random per table, so that no input can force collisions.
     seed: u64,
 }
 
-impl Table {
+impl WordTable {
     fn new() -> Self {
         Self {
             slots: vec![NONE; 64],
@@ -159,7 +159,7 @@ mod tests {
     fn equal_words_share_a_code_and_no_others_do() {
         for scale in [1, 1 << 40] {
             let values: Vec<i64> = (0..3_000_i64).map(|at| at * at % 701 * scale - 9).collect();
-            let words = Words::of(&values);
+            let words = OrderedWords::of(&values);
             let mut codes = Codes::new(&words);
             for (from, to) in [(0, 1_000), (700, 3_000)] {
                 let different = codes.take_in(from, to);

@@ -26,9 +26,9 @@ mod multiset;
 mod rank_chunk;
 mod sliding_hll;
 
-use super::frame_bounds::{Pointers, clamp};
+use super::frame_bounds::{FramePointers, clamp};
 use super::output::OutputChunk;
-use super::query_points::{QueryPoints, Ranges, Step, Steps};
+use super::query_points::{ArrivalStep, QueryPoints, Ranges, Steps};
 use super::sorted_view::{Dense, Numbers, Sorted};
 use super::{Error, Length, ROWS_PER_CHECK, Request, Span};
 use crate::aggregate::holistic::word_of;
@@ -53,23 +53,23 @@ type IndexedKind = (usize, Kind);
 
 /// The values of a column as words that compare like them.
 #[derive(Debug)]
-struct Words<'a> {
-    numbers: Source<'a>,
+struct OrderedWords<'a> {
+    numbers: NumberSlice<'a>,
     present: Option<&'a [bool]>,
 }
 
 #[derive(Debug)]
-enum Source<'a> {
+enum NumberSlice<'a> {
     I64(&'a [i64]),
     F64(&'a [f64]),
 }
 
-impl<'a> Words<'a> {
+impl<'a> OrderedWords<'a> {
     fn new(dense: &'a Dense<'_>) -> Self {
         Self {
             numbers: match &dense.numbers {
-                Numbers::I64(values) => Source::I64(values),
-                Numbers::F64(values) => Source::F64(values),
+                Numbers::I64(values) => NumberSlice::I64(values),
+                Numbers::F64(values) => NumberSlice::F64(values),
             },
             present: dense
                 .presence
@@ -81,15 +81,15 @@ impl<'a> Words<'a> {
     #[cfg(test)]
     fn of(values: &'a [i64]) -> Self {
         Self {
-            numbers: Source::I64(values),
+            numbers: NumberSlice::I64(values),
             present: None,
         }
     }
 
     fn len(&self) -> usize {
         match self.numbers {
-            Source::I64(values) => values.len(),
-            Source::F64(values) => values.len(),
+            NumberSlice::I64(values) => values.len(),
+            NumberSlice::F64(values) => values.len(),
         }
     }
 
@@ -99,8 +99,8 @@ impl<'a> Words<'a> {
             return None;
         }
         Some(match self.numbers {
-            Source::I64(values) => values[position],
-            Source::F64(values) => word_of(values[position].to_bits(), DType::F64),
+            NumberSlice::I64(values) => values[position],
+            NumberSlice::F64(values) => word_of(values[position].to_bits(), DType::F64),
         })
     }
 
@@ -118,14 +118,14 @@ impl<'a> Words<'a> {
 /// A column and the type of the answers.
 #[derive(Debug)]
 struct WordColumn<'a> {
-    words: Words<'a>,
+    words: OrderedWords<'a>,
     dtype: DType,
 }
 
 impl<'a> WordColumn<'a> {
     fn new(dense: &'a Dense<'_>, dtype: DType) -> Self {
         Self {
-            words: Words::new(dense),
+            words: OrderedWords::new(dense),
             dtype,
         }
     }
@@ -286,10 +286,10 @@ impl HolisticRun<'_, '_, '_> {
         index: usize,
         span: Span,
     ) -> Result<(), Error> {
-        let mut window = Sliding::new(multiset, self.sorted.times.len());
+        let mut window = SlidingRange::new(multiset, self.sorted.times.len());
         for group in self.sorted.starts.windows(2) {
             let times = &self.sorted.times[group[0]..group[1]];
-            let mut pointers = Pointers::new(times, span, self.request.ties);
+            let mut pointers = FramePointers::new(times, span, self.request.ties);
             for position in 0..times.len() {
                 let (from, to) = pointers.at(position);
                 window.go(multiset, (group[0] + from, group[0] + to));
@@ -305,7 +305,7 @@ impl HolisticRun<'_, '_, '_> {
         index: usize,
         ranges: &Ranges<'_>,
     ) -> Result<(), Error> {
-        let mut window = Sliding::new(multiset, self.sorted.times.len());
+        let mut window = SlidingRange::new(multiset, self.sorted.times.len());
         for (point, range) in ranges.iter() {
             window.go(multiset, range);
             self.put(multiset, index, point)?;
@@ -331,12 +331,12 @@ impl HolisticRun<'_, '_, '_> {
             let mut window = Moving::new(multiset, group[0], group[1]);
             for step in steps {
                 let point = match step {
-                    Step::Arrive { row } => {
+                    ArrivalStep::Arrive { row } => {
                         arrived[positions[row]] = true;
                         window.arrive(multiset, positions[row]);
                         continue;
                     }
-                    Step::Query { point } => point,
+                    ArrivalStep::Query { point } => point,
                 };
                 let (from, to) = match clamp(query_points.interval(point, span)) {
                     Some((lo, hi)) => (
@@ -366,8 +366,8 @@ impl HolisticRun<'_, '_, '_> {
             let (mut oldest, mut held) = (group[1], 0);
             for step in steps {
                 let position = match step {
-                    Step::Arrive { row } => positions[row],
-                    Step::Query { point } => {
+                    ArrivalStep::Arrive { row } => positions[row],
+                    ArrivalStep::Query { point } => {
                         self.put(multiset, index, point)?;
                         continue;
                     }
@@ -390,14 +390,14 @@ impl HolisticRun<'_, '_, '_> {
 }
 
 /// A window whose ends only move forward.
-struct Sliding {
+struct SlidingRange {
     lo: usize,
     hi: usize,
     /// The number of positions.
     count: usize,
 }
 
-impl Sliding {
+impl SlidingRange {
     fn new(multiset: &mut impl WindowMultiset, count: usize) -> Self {
         multiset.renew(0, count.min(MIN_CHUNK_ROWS));
         Self {

@@ -1,6 +1,6 @@
 //! Multisets of a window's values, which rows enter and leave in any order.
 
-use super::bits::Bits;
+use super::bits::BitSet;
 use super::codes::Codes;
 use super::rank_chunk::{NONE, RankChunk};
 use super::{IndexedKind, WordColumn};
@@ -26,7 +26,7 @@ pub(super) struct RankSet<'a> {
     column: &'a WordColumn<'a>,
     aggs: Vec<(usize, Quantile)>,
     chunk: RankChunk,
-    bits: Bits,
+    bits: BitSet,
     cursors: Vec<Cursor>,
     count: usize,
     nans: usize,
@@ -53,7 +53,7 @@ impl<'a> RankSet<'a> {
             cursors: vec![Cursor::default(); aggs.len()],
             aggs,
             chunk: RankChunk::default(),
-            bits: Bits::new(0),
+            bits: BitSet::new(0),
             count: 0,
             nans: 0,
             first_nan: NONE,
@@ -68,7 +68,7 @@ impl WindowMultiset for RankSet<'_> {
 
     fn renew(&mut self, from: usize, to: usize) {
         self.chunk.sort(&self.column.words, from, to, true);
-        self.bits = Bits::new(self.chunk.sorted.len());
+        self.bits = BitSet::new(self.chunk.sorted.len());
         self.count = 0;
         self.nans = 0;
         self.first_nan = match self.column.dtype {

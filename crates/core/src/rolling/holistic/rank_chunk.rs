@@ -4,7 +4,7 @@
 //! few times as long as its windows. So ranks stay in the cache if windows are short, and
 //! use little memory if they are long.
 
-use crate::rolling::holistic::Words;
+use crate::rolling::holistic::OrderedWords;
 
 /// No value at this position.
 pub(super) const NONE: u32 = u32::MAX;
@@ -32,7 +32,7 @@ impl RankChunk {
 
     /// Ranks the positions `from..to`. Equal values get different ranks if `apart`, the
     /// earlier position first; otherwise they share one.
-    pub(super) fn sort(&mut self, words: &Words<'_>, from: usize, to: usize, apart: bool) {
+    pub(super) fn sort(&mut self, words: &OrderedWords<'_>, from: usize, to: usize, apart: bool) {
         self.base = from;
         self.ranks.clear();
         self.ranks.resize(to - from, NONE);
@@ -53,7 +53,7 @@ impl RankChunk {
     /// Sorts positions by their values, then by themselves. A key is the part of a value
     /// that fits above `bits` bits for the position: one word, so that sorting is fast. If
     /// the part is not the whole value, equal keys are sorted again by value.
-    fn sort_keys(&mut self, words: &Words<'_>, bits: u32) {
+    fn sort_keys(&mut self, words: &OrderedWords<'_>, bits: u32) {
         let count = self.ranks.len();
         let base = self.base;
         let present = || {
@@ -99,7 +99,7 @@ mod tests {
         for values in [&few[..], &near, &far, &ends, &mixed] {
             for apart in [false, true] {
                 let mut chunk = RankChunk::default();
-                chunk.sort(&Words::of(values), 1, values.len(), apart);
+                chunk.sort(&OrderedWords::of(values), 1, values.len(), apart);
                 let mut expected: Vec<(i64, usize)> =
                     values.iter().copied().zip(0..).skip(1).collect();
                 expected.sort_unstable();

@@ -6,7 +6,7 @@
 //! unit: four additions split a term and add up both parts.
 //!
 //! The part below the fine unit is lost: at most 2ᴱ⁻⁸¹ per term, once, for sums of any
-//! length. [`Grid::holds`] tests whether a term loses nothing.
+//! length. [`UnitGrid::holds`] tests whether a term loses nothing.
 //!
 //! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a large
 //! multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita, Oishi,
@@ -27,7 +27,7 @@ pub(super) const MAX_TERMS: usize = 1 << 22;
 
 /// The range of the terms and their units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(super) struct UnitGrid {
     /// The upper bound of terms.
     pub limit: f64,
     /// Smaller terms may lose digits, unless they are zero.
@@ -51,7 +51,7 @@ fn exponent(value: f64) -> i32 {
     (value.to_bits() >> 52) as i32 - 1023
 }
 
-impl Grid {
+impl UnitGrid {
     /// The grid for zeros only.
     pub(super) const ZERO: Self = Self {
         limit: 0.0,
@@ -148,24 +148,24 @@ mod tests {
 
     #[test]
     fn what_is_held_is_added_up_exactly() {
-        let grid = Grid::new(1000.0).unwrap();
+        let grid = UnitGrid::new(1000.0).unwrap();
         assert!(grid.takes(2047.0) && !grid.takes(5000.0) && !grid.takes(f64::NAN));
         let terms = [1000.1, -999.9, 0.3, -0.0, 2000.0, 0.001, -1e-4];
         assert!(terms.iter().all(|term| grid.holds(*term)));
         assert!(!grid.holds(1e-9));
         let mut sums = grid.bias();
         for term in terms {
-            sums = Grid::add(sums, term);
+            sums = UnitGrid::add(sums, term);
         }
         for term in terms.iter().rev() {
-            sums = Grid::add(sums, -term);
+            sums = UnitGrid::add(sums, -term);
         }
         assert_eq!(grid.units(sums), [0, 0]);
     }
 
     #[test]
     fn units_become_floats_without_loss() {
-        let grid = Grid::new(1.0).unwrap();
+        let grid = UnitGrid::new(1.0).unwrap();
         let [whole, rest] = grid.floats([(1 << 60) + 1, 0]);
         assert_eq!(whole, power(60 + 2 - BITS));
         assert_eq!(rest, power(2 - BITS));

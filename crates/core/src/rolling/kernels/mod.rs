@@ -20,7 +20,7 @@ mod prefix_sums_tests;
 mod sink;
 mod two_stacks;
 
-use super::frame_bounds::{Closed, Pointers};
+use super::frame_bounds::{Closed, FramePointers};
 use super::output::OutputChunk;
 use super::sorted_view::{Dense, Presence, Sorted};
 use super::{Error, KernelKind, Ranges, Request, Span};
@@ -28,26 +28,26 @@ use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};
 use native::{Native, Records};
 use parts::{FoldKind, IndexedAgg, Part, part};
-use sink::Sink;
+use sink::ColumnSink;
 
 /// Rows answered together: their folds stay in the cache.
 const BLOCK: usize = 1024;
 
 /// The windows of some consecutive rows, as ranges of positions.
-struct Block<'a> {
+struct RowBlock<'a> {
     lo: &'a [usize],
     hi: &'a [usize],
     /// Each row is in its own window.
     own: bool,
 }
 
-impl Block<'_> {
+impl RowBlock<'_> {
     fn windows(&self) -> impl ExactSizeIterator<Item = (usize, usize)> {
         self.lo.iter().copied().zip(self.hi.iter().copied())
     }
 
-    fn between(&self, from: usize, until: usize) -> Block<'_> {
-        Block {
+    fn between(&self, from: usize, until: usize) -> RowBlock<'_> {
+        RowBlock {
             lo: &self.lo[from..until],
             hi: &self.hi[from..until],
             own: self.own,
@@ -57,9 +57,9 @@ impl Block<'_> {
 
 /// The number of present values in a window; all of them, without a presence.
 #[derive(Clone, Copy, Debug)]
-struct Counts<'a>(Option<&'a Presence>);
+struct PresentCounts<'a>(Option<&'a Presence>);
 
-impl Counts<'_> {
+impl PresentCounts<'_> {
     #[inline(always)]
     fn of(self, lo: usize, hi: usize) -> usize {
         self.0.map_or(hi - lo, |presence| presence.count(lo, hi))
@@ -238,7 +238,7 @@ fn answer_span(
             return Err(Error::Interrupted);
         }
         let end = start + lo.len();
-        let mut sink = Sink {
+        let mut sink = ColumnSink {
             chunks,
             span: index,
             history: request.history,
@@ -246,7 +246,7 @@ fn answer_span(
             start,
             overflow: request.overflow,
         };
-        let block = Block { lo, hi, own };
+        let block = RowBlock { lo, hi, own };
         parts
             .iter_mut()
             .try_for_each(|part| part.answer(&block, &mut sink))
@@ -262,7 +262,7 @@ fn answer_span(
     let (mut start, mut filled) = (0, 0);
     for group in sorted.starts.windows(2) {
         let times = &sorted.times[group[0]..group[1]];
-        let mut pointers = Pointers::new(times, span, request.ties);
+        let mut pointers = FramePointers::new(times, span, request.ties);
         let mut position = 0;
         while position < times.len() {
             let count = (times.len() - position).min(BLOCK - filled);

@@ -14,8 +14,8 @@
 
 use super::ops::Number;
 use super::parts::{IndexedAgg, Part};
-use super::sink::Sink;
-use super::{Block, Counts};
+use super::sink::ColumnSink;
+use super::{PresentCounts, RowBlock};
 use crate::aggregate::DType;
 use crate::aggregate::native::{Binary, Functions, Lift, NativeLower};
 use crate::rolling::Error;
@@ -28,7 +28,7 @@ pub(super) struct Records<'a> {
     source: RecordSource<'a>,
     /// The number of records.
     len: usize,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
 }
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ enum RecordSource<'a> {
 impl<'a> Records<'a> {
     pub(super) fn new(functions: Functions, column: &'a Dense<'a>) -> Self {
         let words = functions.words;
-        let counts = Counts(column.presence.as_ref());
+        let counts = PresentCounts(column.presence.as_ref());
         let rows = column.len();
         let len = counts.of(0, rows);
         if matches!(functions.lift, Lift::Store) && words == 1 && len == rows {
@@ -49,7 +49,7 @@ impl<'a> Records<'a> {
                 functions,
                 source: RecordSource::Column(&column.numbers),
                 len,
-                counts: Counts(None),
+                counts: PresentCounts(None),
             };
         }
         let mut lifted = vec![0; len * words];
@@ -296,7 +296,7 @@ impl<'a> Native<'a> {
         })
     }
 
-    fn put(&self, block: &Block<'_>, sink: &mut Sink<'_, '_>) {
+    fn put(&self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) {
         let (words, counts) = (self.records.functions.words, self.records.counts);
         let numbers = self.lowered.iter().copied();
         for (index, _) in &self.aggs {
@@ -321,7 +321,7 @@ impl<'a> Native<'a> {
 
 impl Part for Native<'_> {
     #[allow(unsafe_code)]
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn answer(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         let Records {
             functions, counts, ..
         } = self.records;

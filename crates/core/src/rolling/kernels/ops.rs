@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Counts;
+use super::PresentCounts;
 use super::prefix_sums::Terms;
 use super::two_stacks::Scan;
 use crate::aggregate::twofold::{Twofold, two_sum};
@@ -109,7 +109,7 @@ impl<V> Clone for NullableColumn<'_, V> {
 impl<V> Copy for NullableColumn<'_, V> {}
 
 impl<'a, V: Number> NullableColumn<'a, V> {
-    pub(super) fn new(all: &'a [V], counts: Counts<'a>) -> Self {
+    pub(super) fn new(all: &'a [V], counts: PresentCounts<'a>) -> Self {
         let present = counts.0.map(|presence| &presence.present[..]);
         Self { all, present }
     }
@@ -333,7 +333,7 @@ impl<V: Number> Scan for Extreme<'_, V> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, V> {
     values: NullableColumn<'a, V>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     pivot: V,
 }
 
@@ -344,7 +344,7 @@ pub(super) type Distances = [f64; 4];
 const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
-    pub(super) fn new(values: NullableColumn<'a, V>, counts: Counts<'a>) -> Self {
+    pub(super) fn new(values: NullableColumn<'a, V>, counts: PresentCounts<'a>) -> Self {
         Self {
             values,
             counts,

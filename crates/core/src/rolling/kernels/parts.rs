@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::ops::{Extreme, Moments, NullableColumn, Number, Sum};
 use super::prefix_sums::{PrefixSums, Terms};
-use super::sink::Sink;
+use super::sink::ColumnSink;
 use super::two_stacks::{Scan, TwoStacks};
-use super::{Block, Counts};
+use super::{PresentCounts, RowBlock};
 use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
@@ -44,21 +44,21 @@ impl FoldKind {
 
 /// Answers some aggregations block by block, in order.
 pub(super) trait Part {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
+    fn answer(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error>;
 }
 
 /// The inner loop of a part, compiled with and without AVX2.
 trait Kernel {
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error>;
 }
 
 impl<K: Kernel> Part for K {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn answer(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         dispatch_simd(KernelTask(self, block, sink))
     }
 }
 
-struct KernelTask<'a, 'b, 'p, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b, 'p>);
+struct KernelTask<'a, 'b, 'p, K>(&'a mut K, &'a RowBlock<'a>, &'a mut ColumnSink<'b, 'p>);
 
 impl<K: Kernel> SimdTask for KernelTask<'_, '_, '_, K> {
     type Out = Result<(), Error>;
@@ -78,7 +78,7 @@ pub(super) fn part<'a>(
     dense: Option<&'a Dense<'a>>,
     aggs: Vec<IndexedAgg>,
 ) -> Box<dyn Part + 'a> {
-    let counts = Counts(dense.and_then(|dense| dense.presence.as_ref()));
+    let counts = PresentCounts(dense.and_then(|dense| dense.presence.as_ref()));
     match dense.map(|dense| &dense.numbers) {
         Some(Numbers::I64(values)) => {
             let values = NullableColumn::new(values, counts);
@@ -101,7 +101,7 @@ pub(super) fn part<'a>(
 fn of_number<'a, V: Number + 'a>(
     fold: FoldKind,
     values: NullableColumn<'a, V>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     aggs: Vec<IndexedAgg>,
 ) -> Box<dyn Part + 'a> {
     match fold {
@@ -114,13 +114,13 @@ fn of_number<'a, V: Number + 'a>(
 }
 
 struct Count<'a> {
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     aggs: Vec<IndexedAgg>,
 }
 
 impl Kernel for Count<'_> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         for (index, _) in &self.aggs {
             let windows = block.windows();
             match self.counts.0 {
@@ -146,7 +146,7 @@ struct ExactSum<'a> {
     /// The sum and the number of values of each window, as floats.
     sums: Vec<f64>,
     floats: Vec<f64>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     aggs: Vec<IndexedAgg>,
 }
 
@@ -242,7 +242,7 @@ fn reach_both(values: NullableColumn<'_, i64>, young: &mut Prefix, old: &mut Pre
 impl<'a> ExactSum<'a> {
     fn boxed(
         values: NullableColumn<'a, i64>,
-        counts: Counts<'a>,
+        counts: PresentCounts<'a>,
         aggs: Vec<IndexedAgg>,
     ) -> Box<dyn Part + 'a> {
         Box::new(Self {
@@ -259,7 +259,7 @@ impl<'a> ExactSum<'a> {
 
     /// Advances both running sums to a block; returns whether 64 bits hold all its sums.
     #[inline(always)]
-    fn bring(&mut self, block: &Block<'_>) -> bool {
+    fn bring(&mut self, block: &RowBlock<'_>) -> bool {
         let ends = |places: &[usize]| (places[0], places[places.len() - 1]);
         let ((oldest, old), (youngest, young)) = (ends(block.lo), ends(block.hi));
         let new = &self.values.all[self.young.at..young];
@@ -282,7 +282,7 @@ impl<'a> ExactSum<'a> {
     }
 
     /// The sum of each window, if 64 bits hold them.
-    fn narrow<'b>(&'b self, block: &'b Block<'_>) -> impl ExactSizeIterator<Item = i64> + 'b {
+    fn narrow<'b>(&'b self, block: &'b RowBlock<'_>) -> impl ExactSizeIterator<Item = i64> + 'b {
         let apart = (self.young.sum - self.old.sum) as i64;
         let (youngest, oldest) = (self.young.at, self.old.at);
         let (young, old) = (&self.young.narrow[..], &self.old.narrow[..]);
@@ -292,7 +292,7 @@ impl<'a> ExactSum<'a> {
         })
     }
 
-    fn wide<'b>(&'b self, block: &'b Block<'_>) -> impl ExactSizeIterator<Item = i128> + 'b {
+    fn wide<'b>(&'b self, block: &'b RowBlock<'_>) -> impl ExactSizeIterator<Item = i128> + 'b {
         let apart = self.young.sum - self.old.sum;
         block.windows().map(move |(lo, hi)| {
             apart + self.young.wide[hi - self.young.at] - self.old.wide[lo - self.old.at]
@@ -302,7 +302,7 @@ impl<'a> ExactSum<'a> {
 
 impl Kernel for ExactSum<'_> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         let narrow = self.bring(block);
         let is_mean = |(_, agg): &IndexedAgg| agg.kind == Kind::Mean;
         if self.aggs.iter().any(is_mean) {
@@ -339,10 +339,10 @@ fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
     }
 }
 
-impl Counts<'_> {
+impl PresentCounts<'_> {
     /// The number of values in each window of a block.
     #[inline(always)]
-    fn write_down(self, block: &Block<'_>, to: &mut Vec<f64>) {
+    fn write_down(self, block: &RowBlock<'_>, to: &mut Vec<f64>) {
         write_down(block.windows().map(|(lo, hi)| self.float(lo, hi)), to);
     }
 }
@@ -350,7 +350,7 @@ impl Counts<'_> {
 /// The first or the last value of each window.
 struct End<'a, V> {
     values: NullableColumn<'a, V>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     last: bool,
     /// For each position the position of the nearest present value, if some are missing.
     places: Option<Vec<usize>>,
@@ -360,7 +360,7 @@ struct End<'a, V> {
 impl<'a, V: Number + 'a> End<'a, V> {
     fn boxed(
         values: NullableColumn<'a, V>,
-        counts: Counts<'a>,
+        counts: PresentCounts<'a>,
         last: bool,
         aggs: Vec<IndexedAgg>,
     ) -> Box<dyn Part + 'a> {
@@ -400,7 +400,7 @@ fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> 
 
 impl<V: Number> Kernel for End<'_, V> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         for (index, _) in &self.aggs {
             let all = self.values.all;
             let windows = block.windows();
@@ -419,14 +419,14 @@ impl<V: Number> Kernel for End<'_, V> {
 struct Extremes<'a, V: Number> {
     stacks: TwoStacks<'a, Extreme<'a, V>>,
     words: Vec<i64>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     aggs: Vec<IndexedAgg>,
 }
 
 impl<'a, V: Number + 'a> Extremes<'a, V> {
     fn boxed(
         extreme: Extreme<'a, V>,
-        counts: Counts<'a>,
+        counts: PresentCounts<'a>,
         aggs: Vec<IndexedAgg>,
     ) -> Box<dyn Part + 'a> {
         Box::new(Self {
@@ -440,7 +440,7 @@ impl<'a, V: Number + 'a> Extremes<'a, V> {
 
 impl<V: Number> Kernel for Extremes<'_, V> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         self.words.resize(block.lo.len(), 0);
         self.stacks.answer(block, &mut self.words);
         let min = self.stacks.scan.min;
@@ -459,12 +459,12 @@ struct Summed<'a, S: Scan, const K: usize> {
     /// The number of values in each window, and its lowered value.
     floats: Vec<f64>,
     lowered: Vec<f64>,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     aggs: Vec<IndexedAgg>,
 }
 
 impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
-    fn boxed(terms: S, counts: Counts<'a>, aggs: Vec<IndexedAgg>) -> Box<dyn Part + 'a> {
+    fn boxed(terms: S, counts: PresentCounts<'a>, aggs: Vec<IndexedAgg>) -> Box<dyn Part + 'a> {
         Box::new(Self {
             running: PrefixSums::new(terms, counts),
             floats: Vec::new(),
@@ -477,7 +477,7 @@ impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
 
 impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
         self.counts.write_down(block, &mut self.floats);
         self.lowered.resize(block.lo.len(), 0.0);
         self.running.answer(block, &self.floats, &mut self.lowered);
@@ -505,7 +505,7 @@ trait Finish {
         &self,
         aggs: (usize, &AggSpec),
         lowered: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_, '_>,
+        sink: &mut ColumnSink<'_, '_>,
     ) -> usize;
 }
 
@@ -515,7 +515,7 @@ impl Finish for Sum<'_> {
         &self,
         (index, agg): (usize, &AggSpec),
         sums: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_, '_>,
+        sink: &mut ColumnSink<'_, '_>,
     ) -> usize {
         match agg.kind {
             Kind::Mean => sink.numbers(index, sums.map(|(sum, count)| sum / count)),
@@ -531,7 +531,7 @@ impl<V: Number> Finish for Moments<'_, V> {
         &self,
         (index, agg): (usize, &AggSpec),
         squares: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_, '_>,
+        sink: &mut ColumnSink<'_, '_>,
     ) -> usize {
         let ddof = f64::from(agg.ddof);
         let variances = squares.map(|(squares, count)| squares / (count * (count - ddof)));

@@ -1,4 +1,4 @@
-//! Running sums of floats: every window is the difference of two sums on a [`Grid`]. These
+//! Running sums of floats: every window is the difference of two sums on a [`UnitGrid`]. These
 //! are exact, so subtractions lose no digits.
 //!
 //! ```text
@@ -25,10 +25,10 @@
 
 use std::ops::Range;
 
-use super::binned_sum::{BIN_CAPACITY, Grid, MAX_TERMS, Units};
+use super::binned_sum::{BIN_CAPACITY, MAX_TERMS, UnitGrid, Units};
 use super::ops::{NullableColumn, Number};
 use super::two_stacks::{Scan, TwoStacks};
-use super::{Block, Counts};
+use super::{PresentCounts, RowBlock};
 
 /// The summed terms: `K` per row, which share a grid or its square.
 pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
@@ -85,14 +85,14 @@ type Sums<const K: usize> = [[f64; K]; 2];
 
 /// One end of the windows. Anchors are a fixed number of rows apart, so that answers do not
 /// depend on which windows are requested together.
-struct Side<const K: usize> {
+struct EndSums<const K: usize> {
     anchor: usize,
     /// Sums from the anchor on, for `count` rows.
     sums: Vec<Sums<K>>,
     filled: usize,
 }
 
-impl<const K: usize> Side<K> {
+impl<const K: usize> EndSums<K> {
     fn new() -> Self {
         Self {
             anchor: 0,
@@ -127,8 +127,8 @@ impl<const K: usize> Side<K> {
 /// in parallel. `pairs` is a buffer for terms.
 #[inline(always)]
 fn reach_both<const K: usize>(
-    (young, hi): (&mut Side<K>, usize),
-    (old, lo): (&mut Side<K>, usize),
+    (young, hi): (&mut EndSums<K>, usize),
+    (old, lo): (&mut EndSums<K>, usize),
     terms: impl Terms<K>,
     pairs: &mut [[[f64; K]; 2]],
 ) {
@@ -182,8 +182,8 @@ fn add_up<'s, const K: usize>(
 
 pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     pub(super) stacks: TwoStacks<'a, T>,
-    counts: Counts<'a>,
-    grids: [Grid; K],
+    counts: PresentCounts<'a>,
+    grids: [UnitGrid; K],
     /// The end of the last window.
     end: usize,
     /// No epoch has begun yet.
@@ -198,8 +198,8 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     seen: usize,
     /// The sums from the anchor of the old side to that of the young side.
     between: [Units; K],
-    young: Side<K>,
-    old: Side<K>,
+    young: EndSums<K>,
+    old: EndSums<K>,
     /// Terms of both sides, and sums of windows, where there are several of each.
     pairs: Vec<[[f64; K]; 2]>,
     sums: Vec<[f64; K]>,
@@ -210,11 +210,11 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
 }
 
 impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
-    pub(super) fn new(terms: T, counts: Counts<'a>) -> Self {
+    pub(super) fn new(terms: T, counts: PresentCounts<'a>) -> Self {
         Self {
             stacks: TwoStacks::new(terms, counts),
             counts,
-            grids: [Grid::ZERO; K],
+            grids: [UnitGrid::ZERO; K],
             end: 0,
             is_idle: true,
             mid: 0,
@@ -222,8 +222,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
             is_inexact: false,
             seen: 0,
             between: [[0; 2]; K],
-            young: Side::new(),
-            old: Side::new(),
+            young: EndSums::new(),
+            old: EndSums::new(),
             pairs: vec![[[0.0; K]; 2]; BIN_CAPACITY],
             sums: vec![[0.0; K]; BIN_CAPACITY],
             since: 0,
@@ -233,7 +233,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 
     /// The lowered value of each window of a block, which follows that of the last call.
     #[inline(always)]
-    pub(super) fn answer(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) {
+    pub(super) fn answer(&mut self, block: &RowBlock<'_>, counts: &[f64], lowered: &mut [f64]) {
         let (last, mut at) = (block.lo.len() - 1, 0);
         let apart = block.lo[last] >= block.hi[0] && self.apart(block);
         let long = block.hi[last] - block.lo[0] > MAX_TERMS;
@@ -274,7 +274,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     }
 
     /// Whether any window may share no row with the previous one.
-    fn apart(&self, block: &Block<'_>) -> bool {
+    fn apart(&self, block: &RowBlock<'_>) -> bool {
         const STEP: usize = 32;
         let stretches = block.lo.chunks(STEP).zip(block.hi.chunks(STEP));
         let mut end = block.hi[0];
@@ -295,7 +295,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 
     /// Answers windows of an epoch; returns their number, at least one.
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> usize {
+    fn run(&mut self, block: &RowBlock<'_>, counts: &[f64], lowered: &mut [f64]) -> usize {
         let (lo, hi) = (block.lo[0], block.hi[0]);
         let mut count = block.lo.len();
         if self.refused(hi).is_some() {
@@ -307,7 +307,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
             count = block.lo.partition_point(|lo| *lo <= self.mid);
         }
         self.follow(lo, hi);
-        let room = |ends: &[usize], side: &Side<K>| {
+        let room = |ends: &[usize], side: &EndSums<K>| {
             let most = side.anchor + BIN_CAPACITY;
             match ends[ends.len() - 1] <= most {
                 true => ends.len(),
@@ -399,7 +399,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 
     /// Answers windows; returns the first whose digits have cancelled.
     #[inline(always)]
-    fn join(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
+    fn join(&mut self, block: &RowBlock<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
         let between = self.floats(self.between);
         let terms = self.stacks.scan;
         let least = self.grids[K - 1].limit * MIN_SQUARES;
@@ -428,7 +428,13 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         (0..lowered.len()).find(|at| self.has_cancelled(between, block, *at, lowered[*at]))
     }
 
-    fn has_cancelled(&self, between: Sums<K>, block: &Block<'_>, at: usize, answer: f64) -> bool {
+    fn has_cancelled(
+        &self,
+        between: Sums<K>,
+        block: &RowBlock<'_>,
+        at: usize,
+        answer: f64,
+    ) -> bool {
         let (lo, hi) = (block.lo[at], block.hi[at]);
         let young = &self.young.sums[hi - self.young.anchor];
         let old = &self.old.sums[lo - self.old.anchor];
@@ -442,7 +448,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     fn recompute_short(
         &self,
         first: usize,
-        block: &Block<'_>,
+        block: &RowBlock<'_>,
         lowered: &mut [f64],
     ) -> Option<usize> {
         let between = self.floats(self.between);
@@ -483,7 +489,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         self.seen = hi;
         (self.mid, self.is_inexact, self.in_fallback) = (usize::MAX, false, false);
         if lo == hi {
-            self.grids = [Grid::ZERO; K];
+            self.grids = [UnitGrid::ZERO; K];
             self.between = [[0; 2]; K];
             self.anchor(lo, hi);
             return;
@@ -512,7 +518,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
             self.start_fallback(lo, last(&|size| !size.is_finite()));
             return;
         }
-        let Some(grid) = Grid::new(most) else {
+        let Some(grid) = UnitGrid::new(most) else {
             self.start_fallback(lo, hi - 1);
             return;
         };
@@ -537,7 +543,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 
     /// Windows with terms beyond any grid.
     #[inline(never)]
-    fn fallback(&mut self, block: &Block<'_>, lowered: &mut [f64]) {
+    fn fallback(&mut self, block: &RowBlock<'_>, lowered: &mut [f64]) {
         self.stacks.answer(block, lowered);
     }
 
@@ -584,7 +590,7 @@ fn window<const K: usize>(between: Sums<K>, young: &Sums<K>, old: &Sums<K>) -> [
 fn add<const K: usize>([coarse, fine]: Sums<K>, terms: [f64; K]) -> Sums<K> {
     let mut sums = [coarse, fine];
     for of in 0..K {
-        let [coarse, fine] = Grid::add([coarse[of], fine[of]], terms[of]);
+        let [coarse, fine] = UnitGrid::add([coarse[of], fine[of]], terms[of]);
         (sums[0][of], sums[1][of]) = (coarse, fine);
     }
     sums

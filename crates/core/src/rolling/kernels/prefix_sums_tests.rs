@@ -3,7 +3,7 @@
 
 use super::ops::{Moments, NullableColumn, Sum};
 use super::prefix_sums::{PrefixSums, Terms};
-use super::{Block, Counts};
+use super::{PresentCounts, RowBlock};
 use crate::aggregate::twofold::Twofold;
 use crate::rolling::sorted_view::Presence;
 
@@ -64,7 +64,7 @@ impl Random {
 /// The answers, in blocks of random lengths.
 fn answers<'a, T: Terms<K>, const K: usize>(
     terms: T,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     (lo, hi): (&[usize], &[usize]),
     random: &mut Random,
 ) -> Vec<f64> {
@@ -79,7 +79,7 @@ fn answers<'a, T: Terms<K>, const K: usize>(
             .zip(hi)
             .map(|(lo, hi)| counts.float(*lo, *hi))
             .collect();
-        let block = Block { lo, hi, own: false };
+        let block = RowBlock { lo, hi, own: false };
         running.answer(&block, &floats, &mut answers[at..until]);
         at = until;
     }
@@ -99,7 +99,7 @@ fn check(seed: u64) {
     let values = random.values(count);
     let present: Vec<bool> = (0..count).map(|_| random.below(5) > 0).collect();
     let presence = Presence::new(present.clone());
-    let counts = Counts((seed.is_multiple_of(2)).then_some(&presence));
+    let counts = PresentCounts((seed.is_multiple_of(2)).then_some(&presence));
     let column = NullableColumn::new(&values, counts);
     let length = [2, 9, 40, 700][random.below(4)];
     let (lo, hi) = random.windows(count, length);
@@ -175,7 +175,7 @@ fn first_seed() -> u64 {
 fn a_window_that_shares_nothing_begins_anew() {
     for seed in 0..200 {
         let mut random = Random(seed);
-        let counts = Counts(None);
+        let counts = PresentCounts(None);
         let first = random.values(500);
         let second = random.values(500);
         let (lo, hi) = random.windows(500, 40);

@@ -1,12 +1,12 @@
 //! The sink of a block's answers.
 
 use super::ops::Number;
-use super::{Block, Counts};
+use super::{PresentCounts, RowBlock};
 use crate::rolling::output::OutputChunk;
 use crate::rolling::{Error, Overflow};
 
 /// Result columns of one span; all values are present unless left out.
-pub(super) struct Sink<'a, 'p> {
+pub(super) struct ColumnSink<'a, 'p> {
     pub(super) chunks: &'a mut [OutputChunk<'p>],
     pub(super) span: usize,
     /// Rows of the table before this one are not answered, and may overflow.
@@ -17,7 +17,7 @@ pub(super) struct Sink<'a, 'p> {
     pub(super) overflow: Overflow,
 }
 
-impl Sink<'_, '_> {
+impl ColumnSink<'_, '_> {
     fn row(&self, at: usize) -> usize {
         self.rows.map_or(self.start + at, |rows| rows[at])
     }
@@ -92,8 +92,8 @@ impl Sink<'_, '_> {
     pub(super) fn leave_out(
         &mut self,
         index: usize,
-        block: &Block<'_>,
-        counts: Counts<'_>,
+        block: &RowBlock<'_>,
+        counts: PresentCounts<'_>,
         least: usize,
     ) {
         if block.own && counts.0.is_none() && least == 1 {

@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::{Block, Counts};
+use super::{PresentCounts, RowBlock};
 
 /// Windows per test whether one needs a rebase.
 const LANES: usize = 64;
@@ -74,7 +74,7 @@ pub(super) trait Scan: Copy {
 #[derive(Debug)]
 pub(super) struct TwoStacks<'a, S: Scan> {
     pub(super) scan: S,
-    counts: Counts<'a>,
+    counts: PresentCounts<'a>,
     /// `suffixes[k]` folds `base + k..mid`; the last is the identity.
     suffixes: Vec<S::Fold>,
     base: usize,
@@ -87,7 +87,7 @@ pub(super) struct TwoStacks<'a, S: Scan> {
 }
 
 impl<'a, S: Scan> TwoStacks<'a, S> {
-    pub(super) fn new(scan: S, counts: Counts<'a>) -> Self {
+    pub(super) fn new(scan: S, counts: PresentCounts<'a>) -> Self {
         let identity = scan.identity();
         Self {
             scan,
@@ -108,7 +108,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
 
     /// The lowered value of each window of a block, which follows that of the last call.
     #[inline(always)]
-    pub(super) fn answer(&mut self, block: &Block<'_>, lowered: &mut [S::Lowered]) {
+    pub(super) fn answer(&mut self, block: &RowBlock<'_>, lowered: &mut [S::Lowered]) {
         let mut at = 0;
         while at < block.lo.len() {
             let (lo, hi) = (block.lo[at], block.hi[at]);
@@ -128,7 +128,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
 
     /// The first window after `at` that takes a flip.
     #[inline(always)]
-    fn until(&self, block: &Block<'_>, at: usize) -> usize {
+    fn until(&self, block: &RowBlock<'_>, at: usize) -> usize {
         let (lo, hi) = (&block.lo[at..], &block.hi[at..]);
         if self.hi == self.mid {
             // There are no rows behind `mid` yet: the next window may begin there.

@@ -8,7 +8,7 @@ use super::spine::edge;
 use super::{Agg, Id, Inner, LEVELS, Node, Nodes, Spine, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
-use crate::window::shape::Kind;
+use crate::window::shape::PartialKind;
 use crate::window::steps::Step;
 
 /// A fold whose first element costs no combine.
@@ -41,7 +41,7 @@ pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     nodes: &Nodes<M::Partial, E, K>,
     id: Id,
-    kind: Kind,
+    kind: PartialKind,
 ) -> Agg<M::Partial> {
     match is_leaf(id) {
         true => own_leaf(monoid, nodes.leaf(id)),
@@ -77,7 +77,7 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
 fn own_inner<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     inner: &Inner<M::Partial, E, K>,
-    kind: Kind,
+    kind: PartialKind,
 ) -> Agg<M::Partial> {
     if inner.node.len() == 0 {
         // A root with one child, which takes its place next.
@@ -95,14 +95,14 @@ fn with_ends<M: Monoid, const E: usize, const K: usize>(
         mut partial,
         mut count,
     }: Agg<M::Partial>,
-    kind: Kind,
+    kind: PartialKind,
 ) -> Agg<M::Partial> {
-    if matches!(kind, Kind::Left | Kind::Up) {
+    if matches!(kind, PartialKind::Left | PartialKind::Up) {
         let last = &children[node.len()];
         count += last.count;
         partial = monoid.combine(&partial, &last.partial);
     }
-    if matches!(kind, Kind::Right | Kind::Up) {
+    if matches!(kind, PartialKind::Right | PartialKind::Up) {
         let first = &children[0];
         count += first.count;
         partial = monoid.combine(&first.partial, &partial);
@@ -165,7 +165,7 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     nodes: &mut Nodes<M::Partial, E, K>,
     spine: &mut Spine<M::Partial>,
-    side: Kind,
+    side: PartialKind,
 ) {
     let height = spine.height();
     let stale = spine.stale & ((1 << height) - 1);
@@ -205,7 +205,7 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
 
 /// Computes the aggregate of a finger from its own part and its parent's aggregate.
 #[inline(always)]
-fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: Kind) {
+fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: PartialKind) {
     let height = spine.height();
     if let [finger, above @ ..] = &mut spine.levels[..height] {
         finger.agg = match above.first() {
@@ -220,10 +220,10 @@ fn inherit<M: Monoid>(
     monoid: &M,
     own: &Agg<M::Partial>,
     parent: &Agg<M::Partial>,
-    side: Kind,
+    side: PartialKind,
 ) -> Agg<M::Partial> {
     let (earlier, later) = match side {
-        Kind::Left => (own, parent),
+        PartialKind::Left => (own, parent),
         _ => (parent, own),
     };
     Agg {
@@ -284,7 +284,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         let middle = middle(&self.monoid, inner);
         inner.middle = middle.partial.clone();
-        with_ends(&self.monoid, inner, middle, Kind::Up)
+        with_ends(&self.monoid, inner, middle, PartialKind::Up)
     }
 
     /// Repairs the aggregates after a change of a node on the path of the last search; it has
@@ -351,12 +351,22 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let kind = self.kind(self.root);
             self.top = own(&self.monoid, &self.nodes, self.root, kind);
             let times = self.nodes.times(self.root);
-            self.left.edges[height % LEVELS] = edge(times, Kind::Left);
-            self.right.edges[height % LEVELS] = edge(times, Kind::Right);
+            self.left.edges[height % LEVELS] = edge(times, PartialKind::Left);
+            self.right.edges[height % LEVELS] = edge(times, PartialKind::Right);
         }
         if self.fingers.is_some() {
-            refresh_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
-            refresh_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
+            refresh_spine(
+                &self.monoid,
+                &mut self.nodes,
+                &mut self.left,
+                PartialKind::Left,
+            );
+            refresh_spine(
+                &self.monoid,
+                &mut self.nodes,
+                &mut self.right,
+                PartialKind::Right,
+            );
         }
         (self.left.stale, self.right.stale) = (0, 0);
     }
@@ -367,7 +377,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let own = &mut self.right.levels[0].own;
         own.partial = self.monoid.combine(&own.partial, value);
         own.count += 1;
-        hand_down(&self.monoid, &mut self.right, Kind::Right);
+        hand_down(&self.monoid, &mut self.right, PartialKind::Right);
     }
 
     /// Repairs the aggregates after a change of the left finger and no other node.
@@ -375,7 +385,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(in crate::window) fn repair_left_finger(&mut self) {
         let finger = self.nodes.leaf(self.left.finger());
         self.left.levels[0].own = own_leaf(&self.monoid, finger);
-        hand_down(&self.monoid, &mut self.left, Kind::Left);
+        hand_down(&self.monoid, &mut self.left, PartialKind::Left);
     }
 
     /// The aggregate that a node keeps.
@@ -383,8 +393,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let level = self.nodes.level(id);
         match self.kind(id) {
             _ if id == self.root => self.top.clone(),
-            Kind::Left => self.left.levels[level].agg.clone(),
-            Kind::Right => self.right.levels[level].agg.clone(),
+            PartialKind::Left => self.left.levels[level].agg.clone(),
+            PartialKind::Right => self.right.levels[level].agg.clone(),
             _ => {
                 let siblings = self.nodes.children(self.nodes.parent(id));
                 siblings[self.nodes.position(id)].agg()
@@ -399,8 +409,12 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let own = own(&self.monoid, &self.nodes, id, kind);
         match kind {
             _ if level + 1 >= self.left.height() => own,
-            Kind::Left => inherit(&self.monoid, &own, &self.left.levels[level + 1].agg, kind),
-            Kind::Right => inherit(&self.monoid, &own, &self.right.levels[level + 1].agg, kind),
+            PartialKind::Left => {
+                inherit(&self.monoid, &own, &self.left.levels[level + 1].agg, kind)
+            }
+            PartialKind::Right => {
+                inherit(&self.monoid, &own, &self.right.levels[level + 1].agg, kind)
+            }
             _ => own,
         }
     }
@@ -449,7 +463,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             if !skip {
                 let lo = lo.filter(|_| at == first);
                 let hi = hi.filter(|_| at == last);
-                if lo.is_none() && hi.is_none() && self.kind(child.id) == Kind::Up {
+                if lo.is_none() && hi.is_none() && self.kind(child.id) == PartialKind::Up {
                     fold.add(&child.partial);
                 } else {
                     self.fold_below(child.id, lo, hi, fold);

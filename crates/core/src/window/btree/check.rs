@@ -9,7 +9,7 @@ use super::{Id, NONE, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::checks::{check_same, require};
-use crate::window::shape::{Kind, Node, Shape};
+use crate::window::shape::{Node, PartialKind, Shape};
 
 type Verdict = Result<(), String>;
 
@@ -195,7 +195,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         self.check_middle(id)?;
         let (expected, entries) = match self.kind(id) {
-            Kind::Up => (whole.clone(), *count),
+            PartialKind::Up => (whole.clone(), *count),
             _ => {
                 let agg = self.local(id);
                 (agg.partial, agg.count)
@@ -219,7 +219,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         let inner = self.nodes.inner(id);
         let expected = match self.kind(id) {
-            Kind::Up => middle(&self.monoid, inner).partial,
+            PartialKind::Up => middle(&self.monoid, inner).partial,
             _ if needs_drop::<M::Partial>() => self.monoid.identity(),
             _ => return Ok(()),
         };

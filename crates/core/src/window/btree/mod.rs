@@ -46,7 +46,7 @@ mod slots;
 mod spine;
 
 use super::fiba_published::Options;
-use super::shape::{Kind, Shape};
+use super::shape::{PartialKind, Shape};
 use super::steps::Step;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
@@ -440,20 +440,20 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Which aggregate a node keeps (FiBA fig. 2): with fingers, this depends on its position.
-    pub(in crate::window) fn kind(&self, id: Id) -> Kind {
+    pub(in crate::window) fn kind(&self, id: Id) -> PartialKind {
         if self.fingers.is_none() {
-            return Kind::Up;
+            return PartialKind::Up;
         }
         if id == self.root {
-            return Kind::Inner;
+            return PartialKind::Inner;
         }
         let level = self.nodes.level(id);
         if self.left.at(level) == id {
-            Kind::Left
+            PartialKind::Left
         } else if self.right.at(level) == id {
-            Kind::Right
+            PartialKind::Right
         } else {
-            Kind::Up
+            PartialKind::Up
         }
     }
 }

@@ -8,7 +8,7 @@ use super::spine::{LevelAggs, edge};
 use super::{Agg, Child, Id, LEVELS, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
-use crate::window::shape::Kind;
+use crate::window::shape::PartialKind;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(super) fn write_tree(&self, out: &mut Writer) {
@@ -99,8 +99,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         if self.fingers.is_some() {
             self.top.count = self.local(self.root).count;
         }
-        self.left = self.spine_below(Kind::Left);
-        self.right = self.spine_below(Kind::Right);
+        self.left = self.spine_below(PartialKind::Left);
+        self.right = self.spine_below(PartialKind::Right);
         if self.fingers.is_some() {
             let height = self.left.height();
             for level in 0..height {
@@ -111,13 +111,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    fn spine_below(&self, side: Kind) -> Spine<M::Partial> {
+    fn spine_below(&self, side: PartialKind) -> Spine<M::Partial> {
         let mut spine = self.left.clone();
         let height = spine.height();
         for level in (0..height).rev() {
             let parent = spine.at(level + 1);
             let at = match side {
-                Kind::Left => 0,
+                PartialKind::Left => 0,
                 _ => self.nodes.len(parent),
             };
             let Child { id, partial, .. } = self.nodes.children(parent)[at].clone();

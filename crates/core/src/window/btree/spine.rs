@@ -1,7 +1,7 @@
 //! The two spines, level by level from the finger up to the root.
 
 use super::{Agg, Id, LEVELS, NONE};
-use crate::window::shape::Kind;
+use crate::window::shape::PartialKind;
 use crate::window::steps::Step;
 
 /// The aggregates of a node of a spine.
@@ -16,9 +16,9 @@ pub(super) struct LevelAggs<P> {
 /// The separator that a climb on that side compares with, for a node with these times. That of
 /// a leaf is not used.
 #[inline(always)]
-pub(super) fn edge(times: &[i64], side: Kind) -> i64 {
+pub(super) fn edge(times: &[i64], side: PartialKind) -> i64 {
     let edge = match side {
-        Kind::Left => times.first(),
+        PartialKind::Left => times.first(),
         _ => times.last(),
     };
     edge.copied().unwrap_or_default()

@@ -8,7 +8,7 @@ use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::Ties;
 use crate::window::checks::{check_same, check_times, require};
-use crate::window::shape::{Kind, Node, Shape};
+use crate::window::shape::{Node, PartialKind, Shape};
 
 type Verdict = Result<(), String>;
 
@@ -343,10 +343,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     ) -> usize {
         let position = nodes.len();
         let kind = match (level == self.height(), spine) {
-            (true, _) => Kind::Inner,
-            (_, Spine { left: true, .. }) => Kind::Left,
-            (_, Spine { right: true, .. }) => Kind::Right,
-            _ => Kind::Up,
+            (true, _) => PartialKind::Inner,
+            (_, Spine { left: true, .. }) => PartialKind::Left,
+            (_, Spine { right: true, .. }) => PartialKind::Right,
+            _ => PartialKind::Up,
         };
         let times = match level {
             0 => self.leaf(id).taken().to_vec(),
@@ -373,15 +373,15 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         position
     }
 
-    fn shown_aggregate(&self, level: usize, id: Id, kind: Kind) -> M::Partial {
+    fn shown_aggregate(&self, level: usize, id: Id, kind: PartialKind) -> M::Partial {
         match (level, kind) {
-            (0, Kind::Inner) => self.answer(),
-            (0, Kind::Left) => self.suffix[self.left_leaf().start()].clone(),
-            (0, Kind::Right) => self.tail.clone(),
-            (_, Kind::Up) => self.summary(id, level).0,
-            (_, Kind::Inner) => self.inner_agg.clone(),
-            (_, Kind::Left) => self.left_agg[level].clone(),
-            (_, Kind::Right) => self.right_agg[level].clone(),
+            (0, PartialKind::Inner) => self.answer(),
+            (0, PartialKind::Left) => self.suffix[self.left_leaf().start()].clone(),
+            (0, PartialKind::Right) => self.tail.clone(),
+            (_, PartialKind::Up) => self.summary(id, level).0,
+            (_, PartialKind::Inner) => self.inner_agg.clone(),
+            (_, PartialKind::Left) => self.left_agg[level].clone(),
+            (_, PartialKind::Right) => self.right_agg[level].clone(),
         }
     }
 }

@@ -141,9 +141,9 @@ mod tests {
     }
 
     /// Evicts until `LEFT` are left, in one of several ways.
-    fn shrink(window: &mut Sums, way: &str) {
+    fn shrink(window: &mut Sums, pattern: &str) {
         let mut draw = draws(5);
-        match way {
+        match pattern {
             "oldest" => (LEFT..FILLED).for_each(|_| assert!(window.evict().is_some())),
             "youngest" => (LEFT..FILLED).for_each(|time| assert!(window.evict_at(time))),
             "at once" => assert_eq!(
@@ -165,19 +165,22 @@ mod tests {
 
     #[test]
     fn a_window_keeps_memory_for_what_is_left() {
-        for way in ["oldest", "youngest", "at once", "in bulks", "anywhere"] {
+        for pattern in ["oldest", "youngest", "at once", "in bulks", "anywhere"] {
             let mut window = filled(0..FILLED);
             let large = window.bytes();
-            shrink(&mut window, way);
+            shrink(&mut window, pattern);
             window.check().unwrap();
             let mut times = Vec::new();
             window.for_each(&mut |time, _| times.push(time));
             let fresh = filled(times).bytes();
             let held = window.bytes();
-            println!("{way}: {large} bytes before, {held} now, {fresh} of a new window");
+            println!("{pattern}: {large} bytes before, {held} now, {fresh} of a new window");
             // Evictions all over leave leaves that are no longer full, by an eighth at least.
-            let most = if way == "anywhere" { 8 } else { 4 };
-            assert!(held < most * fresh, "{way}: {held} bytes, {fresh} would do");
+            let most = if pattern == "anywhere" { 8 } else { 4 };
+            assert!(
+                held < most * fresh,
+                "{pattern}: {held} bytes, {fresh} would do"
+            );
         }
     }
 

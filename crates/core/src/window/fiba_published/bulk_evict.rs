@@ -9,7 +9,7 @@ use crate::window::steps;
 /// neighbour of the same level, and the entry between the two, which their least common
 /// ancestor holds.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct BoundaryLevel {
     node: Id,
     /// How many of its entries go, and how many children with them.
     cut: usize,
@@ -92,13 +92,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// Step 1: the levels from `top` down; stops early where `time` itself is found.
-    fn boundary(&self, top: Id, beside: (Id, Id, usize), time: i64) -> Vec<Step> {
+    fn boundary(&self, top: Id, beside: (Id, Id, usize), time: i64) -> Vec<BoundaryLevel> {
         let (mut node, (mut neighbor, mut ancestor, mut between)) = (top, beside);
         let mut steps = Vec::new();
         loop {
             steps::Step::Visit.note();
             let cut = self.nodes.up_to(node, time);
-            steps.push(Step {
+            steps.push(BoundaryLevel {
                 node,
                 cut,
                 neighbor,
@@ -121,7 +121,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Step 2, the eviction loop. Says whether the topmost node was merged away; the entry
     /// behind it is then used up, and both are still in its parent.
-    fn pass_up(&mut self, steps: &[Step]) -> bool {
+    fn pass_up(&mut self, steps: &[BoundaryLevel]) -> bool {
         for step in steps {
             self.set_left(step.node);
         }
@@ -170,7 +170,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 return node;
             }
             let parent = self.nodes.parent(node);
-            let step = Step {
+            let step = BoundaryLevel {
                 node,
                 cut: 0,
                 neighbor: self.nodes.child(parent, 1),
@@ -186,8 +186,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// Brings a node of the new left spine back to its arity, with its neighbour's help.
-    fn fix_underflow(&mut self, step: &Step) -> Repair {
-        let Step {
+    fn fix_underflow(&mut self, step: &BoundaryLevel) -> Repair {
+        let BoundaryLevel {
             node,
             neighbor,
             ancestor,

@@ -6,7 +6,7 @@ use std::mem::replace;
 use crate::monoid::Monoid;
 use crate::window::Batch;
 use crate::window::btree::{Child, Id, NONE, Site, Tree, is_leaf};
-use crate::window::shape::Kind;
+use crate::window::shape::PartialKind;
 use crate::window::steps::Step;
 
 /// An event for a node: an entry to insert, with the child behind it; or, without one, a
@@ -278,7 +278,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 self.hand_right_end(after, node);
                 let blank = self.monoid.identity();
                 let value = replace(&mut room.values[from - 1], blank);
-                let on_spine = last && self.kind(node) != Kind::Up;
+                let on_spine = last && self.kind(node) != PartialKind::Up;
                 let child = match on_spine {
                     true => self.nodes.child_of(node),
                     false => Child::new(node, self.whole(node)),

@@ -1,6 +1,6 @@
 //! Refuses entries with which too many answers would fall due.
 
-use super::plan::{MOST_ANSWERS, Query, Unit};
+use super::plan::{MAX_ANSWERS, Query, Unit};
 use super::schedule::Schedule;
 use crate::window::Refused;
 
@@ -63,7 +63,7 @@ impl Schedule {
             ((last - from) / slide + 1).max(0)
         };
         let ends: i128 = self.live().map(of_query).sum();
-        match ends > MOST_ANSWERS.into() {
+        match ends > MAX_ANSWERS.into() {
             true => Err(Refused::Many {
                 time,
                 ends: i64::try_from(ends).unwrap_or(i64::MAX),
@@ -75,7 +75,7 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Terms;
+    use super::super::schedule::ScheduleOptions;
     use super::*;
 
     /// The answers of a batch are not limited, only those between two of its entries.
@@ -86,11 +86,11 @@ mod tests {
             range,
             slide,
         };
-        let every = MOST_ANSWERS;
+        let every = MAX_ANSWERS;
         for empty in [false, true] {
-            let terms = Terms {
+            let terms = ScheduleOptions {
                 empty,
-                ..Terms::default()
+                ..ScheduleOptions::default()
             };
             let queries = vec![Some(query(2 * every, 1)), None, Some(query(6, 3))];
             let schedule = Schedule::new(terms, queries);
@@ -108,7 +108,7 @@ mod tests {
                 "{ends}"
             );
         }
-        let schedule = Schedule::new(Terms::default(), vec![Some(query(6, 3))]);
+        let schedule = Schedule::new(ScheduleOptions::default(), vec![Some(query(6, 3))]);
         assert!(schedule.admits_batch(&[i64::MIN, i64::MAX, 0]).is_ok());
         assert!(schedule.admits_batch(&[]).is_ok());
     }

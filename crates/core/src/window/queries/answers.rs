@@ -58,7 +58,7 @@ impl<M: Monoid> QueryWindow<M> {
         let order = by_falling_count(wanted);
         // The queries of the final aggregator: each number of slices once, or each range.
         let ranked = self.window.structure().is_ranked();
-        let mut asked: Vec<Wanted> = Vec::with_capacity(order.len());
+        let mut distinct: Vec<Wanted> = Vec::with_capacity(order.len());
         let mut place_of = vec![usize::MAX; wanted.len()];
         for at in &order {
             let (range, count, _) = wanted[*at];
@@ -67,15 +67,15 @@ impl<M: Monoid> QueryWindow<M> {
                 continue;
             }
             let same = |last: &Wanted| last.1 == slices && (!ranked || last.0 == range);
-            if !asked.last().is_some_and(same) {
-                asked.push((range, slices));
+            if !distinct.last().is_some_and(same) {
+                distinct.push((range, slices));
             }
-            place_of[*at] = asked.len() - 1;
+            place_of[*at] = distinct.len() - 1;
         }
-        let mut folded = vec![None; asked.len()];
-        if !asked.is_empty() {
+        let mut folded = vec![None; distinct.len()];
+        if !distinct.is_empty() {
             let keep = &mut |place: usize, answer| folded[place] = Some(answer);
-            self.window.structure_mut().answers(&asked, keep);
+            self.window.structure_mut().answers(&distinct, keep);
         }
         let mut answers = vec![None; wanted.len()];
         let mut before: Option<usize> = None;

@@ -89,7 +89,10 @@ impl<M: Monoid> QueryWindow<M> {
             window: InOrder::new(Slices::new(monoid, aggregator), Ties::Keep),
             waiting,
             rest: Rest::default(),
-            schedule: Schedule::new(schedule::Terms::default(), vec![Some(unknown); queries]),
+            schedule: Schedule::new(
+                schedule::ScheduleOptions::default(),
+                vec![Some(unknown); queries],
+            ),
             loading: true,
             due: Vec::new(),
             numbers: Vec::new(),

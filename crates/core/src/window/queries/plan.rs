@@ -234,7 +234,7 @@ pub struct Axis {
 }
 
 /// The most answers that fall due with one entry.
-pub const MOST_ANSWERS: i64 = 1 << 22;
+pub const MAX_ANSWERS: i64 = 1 << 22;
 
 impl Axis {
     /// The plan of these queries, whose ends begin at `offset`.
@@ -264,7 +264,7 @@ impl Axis {
                 .map(|query| query.slide)
                 .min()
                 .map_or(i64::MAX, |slide| {
-                    slide.saturating_mul(MOST_ANSWERS / queries.len().min(1 << 22) as i64)
+                    slide.saturating_mul(MAX_ANSWERS / queries.len().min(1 << 22) as i64)
                 }),
         }
     }

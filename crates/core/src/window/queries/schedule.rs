@@ -16,11 +16,11 @@ use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// The next ends, each with its query, the earliest first.
-type Due = BinaryHeap<Reverse<(i64, usize)>>;
+type DueHeap = BinaryHeap<Reverse<(i64, usize)>>;
 
 /// The options of a window, which do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ScheduleOptions {
     /// An end of every query of time.
     pub offset: i64,
     /// How late entries may be; `None` if they come in order.
@@ -31,7 +31,7 @@ pub struct Terms {
 
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    pub terms: Terms,
+    pub terms: ScheduleOptions,
     /// By number; `None` for a dropped query.
     queries: Vec<Option<Query>>,
     /// The shared plans of the queries of time and of entries.
@@ -52,8 +52,8 @@ pub struct Schedule {
     pub last: Option<i64>,
     pub count: i64,
     passed: Option<i64>,
-    due: Due,
-    due_entries: Due,
+    due: DueHeap,
+    due_entries: DueHeap,
     /// The next edge of each axis; the last position of int64 if there is none.
     edge: i64,
     edge_entries: i64,
@@ -64,7 +64,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(terms: Terms, queries: Vec<Option<Query>>) -> Self {
+    pub fn new(terms: ScheduleOptions, queries: Vec<Option<Query>>) -> Self {
         let mut new = Self {
             terms,
             queries,
@@ -78,8 +78,8 @@ impl Schedule {
             last: None,
             count: 0,
             passed: None,
-            due: Due::new(),
-            due_entries: Due::new(),
+            due: DueHeap::new(),
+            due_entries: DueHeap::new(),
             edge: i64::MAX,
             edge_entries: i64::MAX,
             walk: Walk::default(),
@@ -172,7 +172,7 @@ impl Schedule {
         self.walk_entries = self.entries.edges.walk(next);
         self.edge_entries = self.entries.edges.step(&mut self.walk_entries, next);
         self.due_entries = self.next_ends(false, next);
-        (self.edge, self.due) = (i64::MAX, Due::new());
+        (self.edge, self.due) = (i64::MAX, DueHeap::new());
         let over = self.passed == Some(i64::MAX);
         if !over && let (Some(from), Some(_)) = (self.reached(), self.last) {
             self.walk = self.time.edges.walk(from);
@@ -183,7 +183,7 @@ impl Schedule {
 
     /// The first end at or after a position of each query that slides by time, or by
     /// entries.
-    fn next_ends(&self, by_time: bool, from: i64) -> Due {
+    fn next_ends(&self, by_time: bool, from: i64) -> DueHeap {
         let of = self
             .live()
             .filter(|(_, query)| query.unit.slides_by_time() == Some(by_time));
@@ -409,7 +409,7 @@ impl Schedule {
     pub fn check(&self) -> std::result::Result<(), String> {
         let mut again = self.clone();
         again.find_next();
-        let sorted = |due: &Due| due.clone().into_sorted_vec();
+        let sorted = |due: &DueHeap| due.clone().into_sorted_vec();
         let same = sorted(&again.due) == sorted(&self.due)
             && sorted(&again.due_entries) == sorted(&self.due_entries)
             && (again.edge, again.edge_entries) == (self.edge, self.edge_entries);
@@ -491,7 +491,7 @@ impl Schedule {
                 tag => return damaged(format!("a query of kind {tag}")),
             });
         }
-        let terms = Terms {
+        let terms = ScheduleOptions {
             offset,
             late,
             empty,

@@ -13,7 +13,7 @@ use slidewise_core::window::any_queries::aggregator;
 use slidewise_core::window::fifo::fold;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit};
-use slidewise_core::window::queries::schedule::{Schedule, Terms};
+use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
@@ -26,7 +26,7 @@ type Answers<P> = Vec<(i64, usize, P)>;
 
 /// The entries that are held, and what has been answered.
 struct Model<P> {
-    terms: Terms,
+    terms: ScheduleOptions,
     queries: Vec<Option<Query>>,
     /// The time up to which the ends of each query were processed.
     done: Vec<Option<i64>>,
@@ -335,7 +335,7 @@ impl<M: Monoid<In = i64>> Pair<M> {
         assert_eq!(ends, (first, last), "{what}");
     }
 
-    fn ask(&mut self, what: &str) {
+    fn query(&mut self, what: &str) {
         let (model, mut number) = (&mut self.model, 0);
         let empty = std::mem::replace(&mut model.terms.empty, true);
         let live: Vec<Query> = model.queries.iter().flatten().copied().collect();
@@ -360,7 +360,7 @@ where
 {
     for seed in seeds(QUERIES) {
         let mut random = Random(seed);
-        let terms = Terms {
+        let terms = ScheduleOptions {
             offset: random.pick(&[0, 0, 1, -7, 1000]),
             late: random.pick(&[None, None, Some(0), Some(3), Some(25)]),
             empty: random.below(4) == 0,
@@ -392,7 +392,7 @@ where
             let what = format!("seed {seed}, step {at}");
             pair.compare(&what);
             if !patient || at % 7 == 0 {
-                pair.ask(&what);
+                pair.query(&what);
             }
         }
     }
