@@ -147,10 +147,10 @@ def measured(name: str) -> Iterator[None]:
 
 def main() -> None:
     """Makes the file if it is missing, else measures one engine."""
-    ways = {"slidewise": by_slidewise, "duckdb": by_duckdb, "polars": by_polars}
-    ways |= {"arrow": by_arrow, "whole": whole}
+    engines = {"slidewise": by_slidewise, "duckdb": by_duckdb, "polars": by_polars}
+    engines |= {"arrow": by_arrow, "whole": whole}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("way", choices=ways)
+    parser.add_argument("engine", choices=engines)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--memory", type=int, default=512, help="in MB")
     parser.add_argument("--file", type=Path, default=Path("target/rows.parquet"))
@@ -160,9 +160,9 @@ def main() -> None:
         return print("made the file: run again")
     with (
         tempfile.TemporaryDirectory(dir=options.file.parent) as folder,
-        measured(options.way),
+        measured(options.engine),
     ):
-        rows = ways[options.way](options.file, options.memory, Path(folder))
+        rows = engines[options.engine](options.file, options.memory, Path(folder))
     assert rows == pq.ParquetFile(options.file).metadata.num_rows
     return None
 

@@ -61,34 +61,34 @@ def main() -> None:
     parser.add_argument("--filter", default="")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
-    for name, value in facts.items():
+    environment = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
+    for name, value in environment.items():
         print(f"{name:<10} {value}")
     with tempfile.TemporaryDirectory() as folder:
         figures = run(options, Path(folder))
     if options.json is not None:
-        record = {"machine": facts, "figures": figures}
+        record = {"machine": environment, "figures": figures}
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     many = write(folder / "many.parquet", options.rows, options.keys, days=2)
-    hot = write(folder / "hot.parquet", options.hot, 1, days=30)
+    skewed = write(folder / "hot.parquet", options.skewed, 1, days=30)
     config = {"spark.driver.memory": "6g", "spark.ui.showConsoleProgress": "false"}
     spark = session("bench", master=f"local[{options.cores}]", config=config)
-    rows, heat = spark.read.parquet(many), spark.read.parquet(hot)
+    rows, heat = spark.read.parquet(many), spark.read.parquet(skewed)
     keys = f"{options.rows:,} rows, {options.keys:,} keys"
-    one = f"{options.hot:,} rows, one key"
+    one = f"{options.skewed:,} rows, one key"
     cases: list[tuple[str, int, Callable[[], Any]]] = [
         (f"slidewise: {keys}", options.rows, lambda: ours(rows)),
         (f"slidewise, split=False: {keys}", options.rows, lambda: ours(rows, False)),
         (f"no windows at all: {keys}", options.rows, lambda: passed(rows)),
         (f"Spark, segment tree: {keys}", options.rows, lambda: theirs(rows, True)),
         (f"Spark: {keys}", options.rows, lambda: theirs(rows, False)),
-        (f"slidewise: {one}", options.hot, lambda: ours(heat)),
-        (f"slidewise, split=False: {one}", options.hot, lambda: ours(heat, False)),
-        (f"slidewise, split=4: {one}", options.hot, lambda: ours(heat, 4)),
-        (f"Spark, segment tree: {one}", options.hot, lambda: theirs(heat, True)),
+        (f"slidewise: {one}", options.skewed, lambda: ours(heat)),
+        (f"slidewise, split=False: {one}", options.skewed, lambda: ours(heat, False)),
+        (f"slidewise, split=4: {one}", options.skewed, lambda: ours(heat, 4)),
+        (f"Spark, segment tree: {one}", options.skewed, lambda: theirs(heat, True)),
     ]
     selected = [case for case in cases if options.filter in case[0]]
     runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in selected}

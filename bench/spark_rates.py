@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from bench.measure import machine
-from bench.spark_stream import AGGS, CONFIG, WARM, WINDOWS, many_keys, run
+from bench.spark_stream import AGGS, CONFIG, WARM_UP_BATCHES, WINDOWS, many_keys, run
 
 from slidewise.spark import rolling, session, stream
 from slidewise.spark.arrow_ipc import read_ipc
@@ -112,8 +112,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
-    for name, value in facts.items():
+    environment = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
+    for name, value in environment.items():
         print(f"{name:<10} {value}")
     spark = session("bench", master="local[2]", config=CONFIG)
     KeysOut.rows_per_key = options.rows // options.keys
@@ -121,7 +121,7 @@ def main() -> None:
     rates: dict[str, list[int]] = {mode: [] for mode in modes}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        count = options.batches + WARM
+        count = options.batches + WARM_UP_BATCHES
         source = many_keys(folder / "keys", count, options.rows, options.keys)
         for turn in range(options.turns):
             first = turn % len(modes)
@@ -142,7 +142,7 @@ def main() -> None:
     if options.json is not None:
         figures = {"rows_per_s": rates, "medians": medians, "parts": parts}
         figures["bounds"] = bounds
-        record = {"machine": facts, "figures": figures}
+        record = {"machine": environment, "figures": figures}
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

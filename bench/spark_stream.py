@@ -61,7 +61,7 @@ CONFIG = {
     "spark.ui.showConsoleProgress": "false",
 }
 # Micro-batches that are not counted.
-WARM = 3
+WARM_UP_BATCHES = 3
 # Files per micro-batch: two, so that both cores read.
 FILES = 2
 
@@ -142,7 +142,7 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
     query.awaitTermination()
     spent = tree_seconds() - spent
     progress = [batch for batch in query.recentProgress if batch["numInputRows"]]
-    counted = progress[WARM:]
+    counted = progress[WARM_UP_BATCHES:]
     added = [batch["durationMs"]["addBatch"] / 1000 for batch in counted]
     rows = [batch["numInputRows"] for batch in counted]
     figure: dict[str, Any] = {
@@ -177,7 +177,7 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
     """The cases: names and functions."""
     from pyspark.sql import functions as sf
 
-    count, rows = options.batches + WARM, options.rows
+    count, rows = options.batches + WARM_UP_BATCHES, options.rows
 
     def keys() -> Source:
         return many_keys(folder / "keys", count, rows, options.keys)
@@ -277,8 +277,8 @@ def main() -> None:
     parser.add_argument("--filter", default="")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
-    for name, value in facts.items():
+    environment = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
+    for name, value in environment.items():
         print(f"{name:<10} {value}")
     spark = session("bench", master="local[2]", config=CONFIG)
     figures = []
@@ -290,7 +290,7 @@ def main() -> None:
                 print(json.dumps(figure), flush=True)
     spark.stop()
     if options.json is not None:
-        record = {"machine": facts, "figures": figures}
+        record = {"machine": environment, "figures": figures}
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Predicates over a figure: what a paper says of it, in numbers.
 
-A check is asked once for each turn of the measurements. It *holds* if all turns agree
+A check runs once for each turn of the measurements. It *holds* if all turns agree
 that it does, *fails* if all agree that it does not, and is *undecided* if they
 disagree, or if what it needs was not measured.
 """
@@ -53,7 +53,7 @@ class Finding:
     figures: str
 
 
-# What a point is told by, beside its structure.
+# The fields that identify a point, with its structure.
 _CELL = ("operator", "n", "q", "m", "d")
 
 
@@ -83,7 +83,7 @@ class View:
             x: A size: n, m, d or q.
             name: One of the driver's figures.
             where: What points must have: `operator="sum"`; a range of sizes as
-                `n=(lo, hi)`; a function that is asked of all that is known.
+                `n=(lo, hi)`; a function of all that is known.
 
         Raises:
             MissingError: If there is none.
@@ -161,7 +161,7 @@ class Verdict:
 def judge(
     claim: Claim, points: Sequence[Point], results: Results, name: str
 ) -> Verdict:
-    """Asks the turns, and states the medians."""
+    """Checks the turns, and states the medians."""
     turns = results.turns()
     try:
         stated = claim.check(View(points, results, None, name)).figures
@@ -311,7 +311,7 @@ def bounded(
     x: str,
     bound: Callable[[float], float],
     *,
-    said: str,
+    formula: str,
     exactly: bool = False,
     name: str | None = None,
     **where: Any,
@@ -322,7 +322,7 @@ def bounded(
         label: The structure.
         x: The size the formula takes.
         bound: The formula.
-        said: The formula in words.
+        formula: The formula in words.
         exactly: Whether it is not a bound but the value.
         name: One of the driver's figures.
         where: What points must have.
@@ -338,7 +338,7 @@ def bounded(
         ]
         worst = max(range(len(line)), key=off.__getitem__)
         at, y = line[worst]
-        text = f"{label}: {y:.5g} at {x} = {at:.0f}, where {said} = {bound(at):.5g}"
+        text = f"{label}: {y:.5g} at {x} = {at:.0f}, where {formula} = {bound(at):.5g}"
         return Finding(off[worst] <= (1e-3 if exactly else 0), text)
 
     return check
@@ -396,12 +396,12 @@ def every(*checks: Check) -> Check:
     return check
 
 
-def agree(said: str, test: Callable[[View], tuple[bool, str]]) -> Check:
+def agree(formula: str, test: Callable[[View], tuple[bool, str]]) -> Check:
     """A predicate of its own: what it says, and a function of the view."""
 
     def check(view: View) -> Finding:
         so, figures = test(view)
-        return Finding(so, f"{said}: {figures}" if said else figures)
+        return Finding(so, f"{formula}: {figures}" if formula else figures)
 
     return check
 

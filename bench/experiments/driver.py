@@ -44,7 +44,7 @@ def measure(
     orders: Iterable[tuple[Order, int]],
     results: Results,
     *,
-    say: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
 ) -> None:
     """Measures each order in its number of turns, alternately.
 
@@ -54,7 +54,7 @@ def measure(
         program: The driver.
         orders: The orders, each with its number of turns.
         results: Receives the figures.
-        say: A function that receives progress messages.
+        report: A function that receives progress messages.
     """
     wanted = []
     for order, count in orders:
@@ -72,7 +72,7 @@ def measure(
             _run(program, [order], results)
         _run(program, together, results)
         spent = time.monotonic() - start
-        say(f"  turn {turn + 1} of {turns}: {len(rows)} measurements, {spent:.0f} s")
+        report(f"  turn {turn + 1} of {turns}: {len(rows)} measurements, {spent:.0f} s")
 
 
 # Bytes of an entry at most, while a structure grows; a Bloom filter has two kilobytes.

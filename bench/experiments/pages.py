@@ -137,7 +137,7 @@ def _head(about: Mapping[str, str]) -> list[str]:
     return [
         *lines,
         "",
-        "Each claim is asked once for each turn of the measurements: it *holds* or "
+        "Each claim is checked once for each turn of the measurements: it *holds* or "
         "*fails* if all turns agree, and is *undecided* if they disagree or if what it "
         "needs was not measured. Times are of this machine; what is counted is the "
         "same on every one.",

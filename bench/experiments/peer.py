@@ -184,7 +184,7 @@ def compare(folder: Path, program: Path, out: Path) -> str:
         for _ in range(_TURNS):
             theirs.append(_rate(programs[pair.program], pair))
             results = Results()
-            driver.measure(program, [(pair.order(), 1)], results, say=lambda _: None)
+            driver.measure(program, [(pair.order(), 1)], results, report=lambda _: None)
             rate = results.value(pair.order(), "rate", 0)
             ours.append((rate or 0.0) / 1e6)
         quotient = statistics.median(ours) / statistics.median(theirs)

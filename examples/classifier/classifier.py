@@ -103,9 +103,9 @@ def _main() -> None:
             if item >= given.items // 2:
                 right[name] += window.query().predict(attributes) == label
             window.insert(item, (label, attributes))
-    asked = given.items - given.items // 2
+    answered = given.items - given.items // 2
     for name, count in right.items():
-        print(f"{name:<12} {count / asked:.1%} right after the drift")
+        print(f"{name:<12} {count / answered:.1%} right after the drift")
 
 
 if __name__ == "__main__":

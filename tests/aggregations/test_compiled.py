@@ -283,7 +283,7 @@ def test_over_tables_in_order(closed, ties):
             assert out[f"own_{name}"] == out[f"built_{name}"]
 
 
-def test_at_other_moments_and_in_hops():
+def test_at_query_points_and_in_hops():
     draw = random.Random(5)
     table = pa.table(
         {

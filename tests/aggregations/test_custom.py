@@ -197,12 +197,12 @@ def test_combines_are_few():
 
     assert combines_of(slide) <= 6 * 5000
 
-    def ask_again(window):
+    def query_again(window):
         window.insert_many(range(1000), range(1000))
         for _ in range(100):
             assert window.query() == sum(range(1000))
 
-    assert combines_of(ask_again) <= 1300
+    assert combines_of(query_again) <= 1300
 
 
 # -- how they are made -----------------------------------------------------------------

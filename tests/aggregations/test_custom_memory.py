@@ -132,7 +132,7 @@ def test_many_pending_combines_are_dropped():
     assert w.query() is None
 
 
-def test_a_window_that_is_never_asked_does_not_grow():
+def test_a_window_that_is_never_queried_does_not_grow():
     w = sw.Window(sw.aggregation(combine=lambda a, b: a + b, identity=0))
     sizes = []
     for time in range(60_000):

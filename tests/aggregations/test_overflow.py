@@ -102,7 +102,7 @@ def test_overflow_null_gives_null(rows: int, threads: int) -> None:
     agree(answer, windows_of(table, 9))
 
 
-def test_likewise_at_other_moments_and_as_of_arrival() -> None:
+def test_likewise_at_query_points_and_as_of_arrival() -> None:
     table = numbers(60)
     answer = sw.rolling(table, windows=9, **REQUEST, at=table)
     agree(answer, windows_of(table, 9))

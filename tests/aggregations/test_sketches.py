@@ -169,7 +169,7 @@ def test_equal_values_are_one():
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_nan_is_skipped_or_refused_if_asked(kind):
+def test_nan_is_skipped_or_refused_as_requested(kind):
     skipping = sw.Window(SMALL[kind], nan="skip")
     plain = sw.Window(SMALL[kind])
     skipping.insert_many([1, 2, 3], [1.5, math.nan, 2.5])

@@ -93,7 +93,7 @@ def test_every_row_has_claims_and_points(row: Any) -> None:
 
 
 @pytest.mark.parametrize("row", CATALOGUE, ids=lambda row: row.key)
-def test_claims_ask_for_what_the_row_measures(row: Any) -> None:
+def test_claims_need_fields_that_the_row_has(row: Any) -> None:
     """Only claims that need another scale are undecided, for any figures."""
     results = Results()
     points = [point for grid in row.grids for point in grid.orders("paper", WORDS)]
@@ -245,8 +245,8 @@ def test_refused_orders_count_as_not_measured() -> None:
         (slope("a", "n", -1.1, -0.9), [8.0, 4.0, 2.0], [8.0, 7.0, 6.0]),
         (fits_log("a", "n", 0.95), [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 64.0]),
         (fits_log("a", "n", 0.95), [1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]),
-        (bounded("a", "n", lambda n: n, said="n"), [2.0, 4.0], [2.0, 4.1]),
-        (bounded("a", "n", float, said="n", exactly=True), [2.0, 4.0], [2.0, 3.9]),
+        (bounded("a", "n", lambda n: n, formula="n"), [2.0, 4.0], [2.0, 4.1]),
+        (bounded("a", "n", float, formula="n", exactly=True), [2.0, 4.0], [2.0, 3.9]),
         (every(flat("a", "n", 2), rises("a", "n")), [1.0, 1.5, 1.8], [1.0, 2.0, 3.0]),
     ],
 )
@@ -330,7 +330,7 @@ def test_generated_trips_are_as_late_as_real_ones() -> None:
     assert 1_000 <= late[-1] <= 5_000
 
 
-def test_a_replay_counts_as_its_definition_says() -> None:
+def test_a_replay_counts_by_its_definition() -> None:
     found = replayed([10, 5, 12, 30, 11, 31], span=10)
     assert found.d == [0, 1, 0, 0, 1, 0]
     assert found.m == [0, 0, 0, 3, 1, 0]

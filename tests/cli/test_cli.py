@@ -136,7 +136,7 @@ def test_without_output_the_first_rows_are_shown(stream, tmp_path, capsys):
     assert "1,990 more rows" in captured.out
 
 
-def test_quiet_says_nothing(ticks, tmp_path, capsys):
+def test_quiet_prints_nothing(ticks, tmp_path, capsys):
     target = tmp_path / "out.parquet"
     assert run("rolling", ticks, *ROLL, "-o", target, "--quiet") == 0
     assert capsys.readouterr() == ("", "")
@@ -190,7 +190,7 @@ def test_every_kind_can_be_requested(kind):
         ("s=sum:start station id", Aggregation("sum", "start station id")),
     ],
 )
-def test_forms_of_an_aggregation(text, expected):
+def test_records_of_an_aggregation(text, expected):
     assert parse_aggregation(text)[1] == expected
 
 
@@ -213,7 +213,7 @@ def test_forms_of_an_aggregation(text, expected):
         (r"delta:at\:utc:5m", sw.delta("at:utc", "5m")),
     ],
 )
-def test_forms_of_a_window(text, expected):
+def test_records_of_a_window(text, expected):
     assert parse_window(text) == expected
 
 
@@ -447,7 +447,7 @@ def test_one_result_is_one(ticks, capsys):
     assert "rows × 1 result (n_3)" in capsys.readouterr().err
 
 
-def test_help_says_what_the_third_part_of_an_aggregation_is(capsys):
+def test_help_explains_the_third_part_of_an_aggregation(capsys):
     with pytest.raises(SystemExit):
         run("rolling", "--help")
     printed = " ".join(capsys.readouterr().out.split())
@@ -455,7 +455,7 @@ def test_help_says_what_the_third_part_of_an_aggregation_is(capsys):
         assert example in printed
 
 
-def test_explain_says_what_the_hash_is(capsys):
+def test_explain_states_the_hash(capsys):
     assert run("explain", "--on", "t", "--window", "9", "--agg", "n=count") == 0
     spec = sw.Spec.make(on="t", windows=9, aggs={"n": sw.count()})
     last = capsys.readouterr().out.splitlines()[-2:]

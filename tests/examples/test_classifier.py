@@ -43,7 +43,7 @@ def test_late_examples_are_trained_on_too() -> None:
     assert window.query(50, 59) == trained([example for _, example in examples[50:60]])
 
 
-def test_a_window_forgets_what_is_no_longer_true(
+def test_a_window_drops_what_is_no_longer_true(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = ["classifier.py", "--items", "1200", "--window", "100"]

@@ -17,7 +17,7 @@ def test_same_seed_same_trips(trips):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 19, 1_000])
-def test_as_many_rows_as_asked_for(rows):
+def test_as_many_rows_as_requested(rows):
     trips = generate(rows, seed=1, days=1)
     assert trips.num_rows == rows
     assert trips.schema.equals(generate(10).schema)
@@ -64,7 +64,7 @@ def test_crowds_leave_one_station_within_minutes(trips):
     assert pc.mean(counts["count_all"]).as_py() < 5
 
 
-def test_all_within_the_days_asked_for():
+def test_all_within_the_requested_days():
     days = pc.unique(generate(5_000, days=2)["starttime"].cast("date32")).to_pylist()
     assert sorted(day.isoformat() for day in days) == ["2026-06-01", "2026-06-02"]
 

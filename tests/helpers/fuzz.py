@@ -34,7 +34,7 @@ import slidewise as sw
 from slidewise.window.algorithms import ALGORITHMS
 
 SECONDS = 30  # for one case
-ROOM = 4 << 30
+MAX_NEW_BYTES = 4 << 30
 
 AGGS: list[Any] = [
     sw.sum(),
@@ -236,7 +236,7 @@ TARGETS: dict[str, Callable[[Random], str]] = {
 def child(name: str, seed: str, first: int, seconds: float, log: Path) -> None:
     """Runs cases one after another; the log has the number of the current one."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+    resource.setrlimit(resource.RLIMIT_AS, (used + MAX_NEW_BYTES, used + MAX_NEW_BYTES))
     ends, number, results = time.monotonic() + seconds, first, dict[str, int]()
     while number == first or time.monotonic() < ends:
         log.write_text(str(number))

@@ -77,7 +77,7 @@ class Script(Stage):
         try:
             call(*given)
             if self.model.largest is not None and self.draw.random() < 0.7:
-                self._ask()
+                self._query()
         except DifferenceError:
             raise
         except Exception as error:
@@ -96,13 +96,13 @@ class Script(Stage):
 
     # Questions.
 
-    def _ask(self) -> None:
+    def _query(self) -> None:
         draw = self.draw
         spans = self._spans()
-        asked = [self._question(spans) for _ in range(draw.choice([1, 1, 4, 9]))]
+        questions = [self._question(spans) for _ in range(draw.choice([1, 1, 4, 9]))]
         floor = self._floor(spans)
         if draw.random() < 0.95 and floor > -math.inf:
-            for row in asked:
+            for row in questions:
                 row.tick = max(row.tick, int(floor))
         given: dict[str, Any] = {}
         if spans is not self.declared:
@@ -112,28 +112,28 @@ class Script(Stage):
         until = draw.random() < 0.4
         if until:
             given["valid_until"] = True
-        if any(row.tick < floor for row in asked):
-            self._refused(asked, given, plus)
+        if any(row.tick < floor for row in questions):
+            self._refused(questions, given, plus)
             return
-        wanted = self._wanted(asked, spans, plus)
+        wanted = self._wanted(questions, spans, plus)
         if until:
             for span in spans:
                 wanted[f"valid_until_{span[2]}"] = [
-                    self._until(row, span, plus) for row in asked
+                    self._until(row, span, plus) for row in questions
                 ]
-        self._rank(wanted, asked, spans, plus)
-        found = self._many(asked, given, plus)
+        self._rank(wanted, questions, spans, plus)
+        found = self._many(questions, given, plus)
         self._compare_types(found)
-        self._compare(plain_columns(found), wanted, asked)
-        one = draw.randrange(len(asked))
+        self._compare(plain_columns(found), wanted, questions)
+        one = draw.randrange(len(questions))
         self._compare_one(
-            asked[one], given, plus, {k: v[one] for k, v in wanted.items()}
+            questions[one], given, plus, {k: v[one] for k, v in wanted.items()}
         )
 
-    def _refused(self, asked: list[Row], given: dict[str, Any], plus: bool) -> None:
+    def _refused(self, questions: list[Row], given: dict[str, Any], plus: bool) -> None:
         """Windows that begin before rows that may be gone."""
         try:
-            self._many(asked, given, plus)
+            self._many(questions, given, plus)
         except sw.SpecError as error:
             if "the horizon is" not in str(error):
                 raise
@@ -194,21 +194,23 @@ class Script(Stage):
         names = [n for n in self.plan.columns if n not in ("t", *self.plan.by, "gone")]
         return [name for name in names if name != "x"] if len(names) > 2 else names
 
-    def _many(self, asked: list[Row], given: dict[str, Any], plus: bool) -> pa.Table:
+    def _many(
+        self, questions: list[Row], given: dict[str, Any], plus: bool
+    ) -> pa.Table:
         """The answers of `query_many`, without the questions."""
         draw, plan = self.draw, self.plan
-        columns = self._labels(asked)
+        columns = self._labels(questions)
         columns["when"] = columns.pop("t")
         at: Any = "when"
-        if len({row.tick for row in asked}) == 1 and draw.random() < 0.5:
-            at = plan.time(asked[0].tick)
+        if len({row.tick for row in questions}) == 1 and draw.random() < 0.5:
+            at = plan.time(questions[0].tick)
         if plus:
             same_name = draw.random() < 0.5
             given = {**given, "plus": list(self._extra)}
             if not same_name:
                 given["plus"] = {name: f"of {name}" for name in self._extra}
             for name in self._extra:
-                values = [row.values[name] for row in asked]
+                values = [row.values[name] for row in questions]
                 called = name if same_name else f"of {name}"
                 columns[called] = pa.array(values, plan.columns[name])
         answers = self.windows.query_many(pa.table(columns), at, **given)
@@ -216,25 +218,25 @@ class Script(Stage):
             raise DifferenceError("columns of keys", str(answers.column_names))
         return answers.select(answers.column_names[len(columns) :])
 
-    def _labels(self, asked: list[Row]) -> dict[str, pa.Array]:
+    def _labels(self, questions: list[Row]) -> dict[str, pa.Array]:
         plan = self.plan
-        columns = {"t": of_ticks([row.tick for row in asked], plan.kind)}
+        columns = {"t": of_ticks([row.tick for row in questions], plan.kind)}
         for place, name in enumerate(plan.by):
-            keys = [row.keys[place] for row in asked]
+            keys = [row.keys[place] for row in questions]
             columns[name] = array_of(keys, plan.columns[name])
         return columns
 
     # What they mean.
 
     def _wanted(
-        self, asked: list[Row], spans: list[Span], plus: bool
+        self, questions: list[Row], spans: list[Span], plus: bool
     ) -> dict[str, list[Any]]:
         """The answers by column, as `rolling` has them over all rows."""
         rows = [row for key in self.model.held for row in self.model.ordered(key).rows]
         if not plus:
-            return plain_columns(self._rolled(rows, asked, spans))
+            return plain_columns(self._rolled(rows, questions, spans))
         wanted: dict[str, list[Any]] = {}
-        for row in asked:
+        for row in questions:
             extra = Row(row.at, row.tick, row.key, row.keys, dict(row.values))
             for name in extra.values:
                 if name not in self._extra:
@@ -247,14 +249,16 @@ class Script(Stage):
                 wanted.setdefault(name, []).extend(values)
         return wanted
 
-    def _rolled(self, rows: list[Row], asked: list[Row], spans: list[Span]) -> pa.Table:
+    def _rolled(
+        self, rows: list[Row], questions: list[Row], spans: list[Span]
+    ) -> pa.Table:
         request = self.plan.request
         names = ("on", "by", "nan", "aggs", "min_rows", "ties", "offset")
         taken = {name: request[name] for name in names if name in request}
         if self.plan.case["windows"] in HOPPING:
             taken.pop("offset", None)
         table = self.stream.table(rows)
-        labels = pa.table(self._labels(asked))
+        labels = pa.table(self._labels(questions))
         lengths = [self._length(span) for span in spans]
         found = sw.rolling(
             table, **taken, windows=lengths, closed=self.closed, at=labels
@@ -266,7 +270,7 @@ class Script(Stage):
     def _rank(
         self,
         wanted: dict[str, list[Any]],
-        asked: list[Row],
+        questions: list[Row],
         spans: list[Span],
         plus: bool,
     ) -> None:
@@ -282,23 +286,25 @@ class Script(Stage):
                         request["nan"],
                         request["min_rows"],
                     )
-                    for one in asked
+                    for one in questions
                 ]
 
-    def _members(self, asked: Row, span: Span, plus: bool) -> list[Row]:
+    def _members(self, question: Row, span: Span, plus: bool) -> list[Row]:
         """The rows of a window, in order."""
         held = self.model.held
-        rows = [*self.model.ordered(asked.key).rows] if asked.key in held else []
+        rows = [*self.model.ordered(question.key).rows] if question.key in held else []
         if plus:
-            values = dict.fromkeys(asked.values) | {
-                name: asked.values[name] for name in self._extra
+            values = dict.fromkeys(question.values) | {
+                name: question.values[name] for name in self._extra
             }
-            rows.append(Row(asked.at, asked.tick, asked.key, asked.keys, values))
+            rows.append(
+                Row(question.at, question.tick, question.key, question.keys, values)
+            )
         if span[0] == "rows":
-            return [row for row in rows if row.tick <= asked.tick][-span[1] :]
-        return [row for row in rows if self._holds(row.tick, asked.tick, span)]
+            return [row for row in rows if row.tick <= question.tick][-span[1] :]
+        return [row for row in rows if self._holds(row.tick, question.tick, span)]
 
-    def _until(self, asked: Row, span: Span, plus: bool) -> frozenset[int | None]:
+    def _until(self, question: Row, span: Span, plus: bool) -> frozenset[int | None]:
         """When the answers may change since rows leave the window, if nothing arrives.
 
         Its rows are asked again at each time at which some of them leave it. Answers
@@ -306,8 +312,8 @@ class Script(Stage):
         """
         if span[0] == "rows":
             return frozenset([None])
-        rows = self._members(asked, span, plus)
-        types, whole = self.types, self._values(rows, asked, asked.tick, span)
+        rows = self._members(question, span, plus)
+        types, whole = self.types, self._values(rows, question, question.tick, span)
         earlier: list[int] = []
         grouped = any(
             self._kind(name) in _GROUPED and isinstance(values[0], float | list)
@@ -317,7 +323,7 @@ class Script(Stage):
             for tick in sorted({row.tick for row in rows}):
                 until = tick + span[1] + self.plan.offset
                 until += self._holds(tick, until, span)
-                if self._differ(self._values(rows, asked, until, span), whole):
+                if self._differ(self._values(rows, question, until, span), whole):
                     return frozenset([*earlier, until])
                 if grouped:
                     earlier.append(until)
@@ -341,10 +347,10 @@ class Script(Stage):
         return False
 
     def _values(
-        self, rows: list[Row], asked: Row, at: int, span: Span
+        self, rows: list[Row], question: Row, at: int, span: Span
     ) -> dict[str, Any]:
         """The answers at a time; none if one overflows."""
-        point = Row(asked.at, at, asked.key, asked.keys, asked.values)
+        point = Row(question.at, at, question.key, question.keys, question.values)
         try:
             return plain_columns(self._rolled(rows, [point], [span]))
         except sw.ResultOverflowError:
@@ -366,7 +372,10 @@ class Script(Stage):
                 raise DifferenceError("type", f"{name}: {found[name].type}, not {kind}")
 
     def _compare(
-        self, got: dict[str, list[Any]], wanted: dict[str, list[Any]], asked: list[Row]
+        self,
+        got: dict[str, list[Any]],
+        wanted: dict[str, list[Any]],
+        questions: list[Row],
     ) -> None:
         if list(got) != list(wanted):
             raise DifferenceError("columns", f"{list(got)}, not {list(wanted)}")
@@ -378,7 +387,7 @@ class Script(Stage):
                 else:
                     equal = same(mine, theirs, self._kind(name))
                 if not equal:
-                    where = f"{asked[at].keys} at {asked[at].tick}"
+                    where = f"{questions[at].keys} at {questions[at].tick}"
                     text = f"{name} of {where}: {mine}, not {theirs}"
                     raise DifferenceError(f"query_many: {name}", text)
 
@@ -387,27 +396,27 @@ class Script(Stage):
         return CATALOGUE[name].kind if name in CATALOGUE else "count"
 
     def _compare_one(
-        self, asked: Row, given: dict[str, Any], plus: bool, wanted: dict[str, Any]
+        self, question: Row, given: dict[str, Any], plus: bool, wanted: dict[str, Any]
     ) -> None:
         """`query`, which is given keys and values one by one."""
         if plus:
-            given = {**given, "plus": {n: asked.values[n] for n in self._extra}}
-        key: Any = asked.keys
+            given = {**given, "plus": {n: question.values[n] for n in self._extra}}
+        key: Any = question.keys
         if self.draw.random() < 0.5:
-            key = dict(zip(self.plan.by, asked.keys, strict=True))
-        elif len(asked.keys) == 1 and not isinstance(asked.keys[0], dict):
-            key = self.draw.choice([key, asked.keys[0]])
-        answers = self.windows.query(key, self.plan.time(asked.tick), **given)
+            key = dict(zip(self.plan.by, question.keys, strict=True))
+        elif len(question.keys) == 1 and not isinstance(question.keys[0], dict):
+            key = self.draw.choice([key, question.keys[0]])
+        answers = self.windows.query(key, self.plan.time(question.tick), **given)
         if list(answers) != list(wanted):
             raise DifferenceError("columns", f"{list(answers)}, not {list(wanted)}")
         table = self._many(
-            [asked], {k: v for k, v in given.items() if k != "plus"}, plus
+            [question], {k: v for k, v in given.items() if k != "plus"}, plus
         )
         for name, value in answers.items():
             mine = table[name][0].as_py()
             if not same(value, mine, "first"):
                 raise DifferenceError(f"query: {name}", f"{value}, not {mine}")
-        member = asked.key in self.model.held
+        member = question.key in self.model.held
         if key in self.windows and not member:
             raise DifferenceError("in", f"{key} has no rows")
 

@@ -194,8 +194,8 @@ class Corrected:
             rows.sort(key=lambda r: (r["t"], r["x"] is None, r["x"] or 0))
         table = pa.Table.from_pylist(rows, self.stream.batch().schema)
         meant = sw.rolling(table, **self.spec, at=labels).to_pylist()
-        asked = self.windows.query_many(labels, at="t").to_pylist()
-        for at, (wanted, found) in enumerate(zip(meant, asked, strict=True)):
+        queried = self.windows.query_many(labels, at="t").to_pylist()
+        for at, (wanted, found) in enumerate(zip(meant, queried, strict=True)):
             mine = self.sink[wanted["key"]]
             for name in set(wanted) - {"key", "t"}:
                 for other in (found[name], wanted[name]):

@@ -145,7 +145,7 @@ def test_idle_keys_without_rows_in_the_horizon_do_not_count() -> None:
     assert windows.evict_idle(60) == 0
 
 
-def test_the_repr_says_where_a_stream_is() -> None:
+def test_the_repr_states_the_position_of_a_stream() -> None:
     """`repr` has the windows, times, late rows and size."""
     windows = sw.KeyedWindows(**OPTIONS)
     assert repr(windows) == "<KeyedWindows rolling 10, 4 over t by card: empty>"
@@ -188,7 +188,7 @@ def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
         ),
     ],
 )
-def test_explain_says_what_is_read(options: dict[str, object], line: str) -> None:
+def test_explain_states_the_columns_read(options: dict[str, object], line: str) -> None:
     """`explain` also describes the windows that `query` answers."""
     windows = cards(*ROWS, **options)
     assert line in windows.explain().replace("\n  ", " ")

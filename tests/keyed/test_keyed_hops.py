@@ -149,7 +149,7 @@ def test_a_date64_within_a_day_is_refused() -> None:
     assert keyed.collect()["n"].to_pylist() == [1]
 
 
-def test_idle_keys_forget_their_last_window() -> None:
+def test_idle_keys_drop_their_last_window() -> None:
     """No empty windows are emitted for the time before the new rows of the key."""
     spec = {"on": "t", "by": "key", "window": 2, "empty": True}
     windows = sw.KeyedWindows(**spec, aggs={"n": sw.count()})

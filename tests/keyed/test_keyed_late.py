@@ -13,11 +13,15 @@ __all__ = ["page"]
 class Late:
     """A stream with corrections for late rows, and its results."""
 
-    def __init__(self, seed: int, spec: dict[str, object], reach: int, **ways: object):
+    def __init__(
+        self, seed: int, spec: dict[str, object], reach: int, **options: object
+    ):
         self.stream = Stream(seed)
         self.stream.disorder = self.stream.random.choice([5, 60, 150])
         late = self.stream.random.choice([0, 3, 20])
-        self.windows = sw.KeyedWindows(**spec, late=late, late_rows="correct", **ways)
+        self.windows = sw.KeyedWindows(
+            **spec, late=late, late_rows="correct", **options
+        )
         self.accepted: list[pa.Table] = []
         self.answers: list[pa.Table] = []
         self.corrections = self.late = 0
@@ -131,9 +135,9 @@ def test_updates_take_late_rows(
         seen = rows if seen is None else pa.concat_tables([seen, rows])
         latest = seen.group_by(by).aggregate([("t", "max"), ("batch", "max")])
         new = pc.equal(latest["batch_max"], answered["batch"][0] if len(rows) else -1)
-        asked_at = latest.filter(new).select([*by, "t_max"])
-        asked_at = asked_at.rename_columns([*by, "t"])
-        expected = sw.rolling(seen, at=asked_at, **spec)
+        query_points = latest.filter(new).select([*by, "t_max"])
+        query_points = query_points.rename_columns([*by, "t"])
+        expected = sw.rolling(seen, at=query_points, **spec)
         assert_same(
             answered.drop_columns(["batch", "_correction"]), expected, by or ["t"]
         )

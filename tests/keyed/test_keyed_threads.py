@@ -28,11 +28,11 @@ def test_no_row_is_lost(threads: int) -> None:
     windows = sw.KeyedWindows(**OPTIONS, late=10_000)
     batches = [[rows_of(at, batch) for batch in range(30)] for at in range(threads)]
 
-    def feed(own: list[pa.Table]) -> None:
+    def ingest(own: list[pa.Table]) -> None:
         for batch in own:
             windows.ingest(batch)
 
-    together([lambda own=own: feed(own) for own in batches])
+    together([lambda own=own: ingest(own) for own in batches])
     windows.advance(10_000)
     table = pa.concat_tables([batch for own in batches for batch in own])
     assert windows.late_count == 0
@@ -46,7 +46,7 @@ def test_readers_see_whole_batches() -> None:
     windows.ingest(rows_of(0, 0))
     done = threading.Event()
 
-    def feed() -> None:
+    def ingest() -> None:
         for batch in range(1, 40):
             windows.ingest(rows_of(0, batch))
         done.set()
@@ -63,7 +63,7 @@ def test_readers_see_whole_batches() -> None:
                 twin.advance(10_000)
                 assert len(twin.collect()) % 10 == 0
 
-    together([feed, read])
+    together([ingest, read])
 
 
 def test_queries_see_whole_batches_in_order() -> None:
@@ -75,7 +75,7 @@ def test_queries_see_whole_batches_in_order() -> None:
     keys = pa.table({"k": range(7)})
     done = threading.Event()
 
-    def feed() -> None:
+    def ingest() -> None:
         for batch in range(1, 60):
             windows.ingest(rows_of(0, batch))
             windows.advance()
@@ -90,7 +90,7 @@ def test_queries_see_whole_batches_in_order() -> None:
             seen = sum(found)
             assert windows.query(3, 9_999)["n_10000"] >= found[3]
 
-    together([feed, read, read])
+    together([ingest, read, read])
     assert windows.query(0, 9_999)["n_10000"] == sum(
         rows_of(0, batch)["k"].to_pylist().count(0) for batch in range(60)
     )
@@ -124,11 +124,11 @@ def test_queries_see_deletions_with_the_rows_of_their_batch(
 
     windows.ingest(batch(0, False))
 
-    def feed() -> None:
+    def ingest() -> None:
         for x in range(1, 150):
             windows.ingest(batch(x, False, True))
 
-    read_beside(feed, lambda: windows.query(0, 5) == {"n_50": 1})
+    read_beside(ingest, lambda: windows.query(0, 5) == {"n_50": 1})
     windows.check()
 
 
@@ -142,11 +142,11 @@ def test_queries_see_late_rows_with_the_others_of_their_batch(emit: str) -> None
     windows.ingest(pa.table({"t": [0, 100], "k": [0, 0]}))
     windows.advance()
 
-    def feed() -> None:
+    def ingest() -> None:
         for _ in range(40):
             windows.ingest(pa.table({"t": [50, 200], "k": [0, 0]}))
 
-    read_beside(feed, lambda: windows.query(0, 500)["n_1000"] % 2 == 0)
+    read_beside(ingest, lambda: windows.query(0, 500)["n_1000"] % 2 == 0)
     assert windows.query(0, 500) == {"n_1000": 82}
 
 
@@ -160,7 +160,7 @@ def test_results_and_their_end_are_of_the_same_rows() -> None:
 
     windows.ingest(batch(0))
 
-    def feed() -> None:
+    def ingest() -> None:
         for at in range(1, 1500):
             windows.ingest(batch(at))
 
@@ -168,16 +168,16 @@ def test_results_and_their_end_are_of_the_same_rows() -> None:
         one = windows.query(0, 5000, valid_until=True)
         return bool(one["valid_until_100000"] == one["most_100000"] + 100_000)
 
-    read_beside(feed, holds)
+    read_beside(ingest, holds)
 
 
-def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
+def read_beside(ingest: Callable[[], None], holds: Callable[[], bool]) -> None:
     """Checks a condition repeatedly while another thread works."""
     done = threading.Event()
 
     def write() -> None:
         try:
-            feed()
+            ingest()
         finally:
             done.set()
 
@@ -207,11 +207,11 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
             return self.lock.locked()
 
     found: list[dict[str, object]] = []
-    asker = threading.Thread(target=lambda: found.append(windows.query("a", at=9)))
+    reader = threading.Thread(target=lambda: found.append(windows.query("a", at=9)))
 
     def lift(x: int) -> int:
         if x < 0:
-            asker.start()
+            reader.start()
             assert lock.wanted.wait(10)
             raise ValueError("refused")
         return x
@@ -224,7 +224,7 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
     windows._lock = lock  # type: ignore[assignment]
     with pytest.raises(ValueError, match="refused"):
         windows.ingest(pa.table({"t": [2, 3], "k": ["a", "a"], "x": [5, -1]}))
-    asker.join()
+    reader.join()
     assert found == [{"m_50": 1}]
 
 
@@ -245,15 +245,15 @@ def test_use_from_within_its_own_functions_is_refused() -> None:
 def test_a_query_from_within_a_query_is_refused() -> None:
     """The next query is answered."""
     windows: sw.KeyedWindows
-    asks = [True]
+    queries = [True]
 
     def lift(x: int) -> int:
-        return windows.query()["n_5"] + x if asks else x
+        return windows.query()["n_5"] + x if queries else x
 
     nosy = sw.aggregation(lift=lift, combine=max, identity=0, returns=int)
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"m": nosy("x")})
     windows.ingest(pa.table({"t": [1], "x": [7]}))
     with pytest.raises(sw.WindowBusyError, match="within one of their own calls"):
         windows.query()
-    asks.clear()
+    queries.clear()
     assert windows.query() == {"m_5": 7}

@@ -74,10 +74,10 @@ def test_updates_are_the_windows_at_the_latest_rows(
         seen = rows if seen is None else pa.concat_tables([seen, rows])
         latest = seen.group_by("key").aggregate([("t", "max"), ("id", "max")])
         new = pc.greater(latest["id_max"], len(seen) and _last(seen, rows))
-        asked_at = (
+        query_points = (
             latest.filter(new).select(["key", "t_max"]).rename_columns(["key", "t"])
         )
-        assert_same(answered, sw.rolling(seen, at=asked_at, **spec), ["key"])
+        assert_same(answered, sw.rolling(seen, at=query_points, **spec), ["key"])
 
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])

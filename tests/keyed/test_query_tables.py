@@ -111,18 +111,16 @@ def test_columns_of_all_types_are_unchanged(name: str) -> None:
             assert pa.Table.from_batches([record]).equals(found)
 
 
-@pytest.mark.parametrize("asked", ["za", "az", "bza", "zyba", "zy"])
+@pytest.mark.parametrize("keys", ["za", "az", "bza", "zyba", "zy"])
 @pytest.mark.parametrize("windows", [sw.landmark("f"), sw.rows(3), 5], ids=str)
-def test_unknown_keys_may_be_anywhere(asked, windows):
+def test_unknown_keys_may_be_anywhere(keys, windows):
     k = sw.KeyedWindows(
         on="t", by="k", windows=windows, aggs={"n": sw.count()}, late=100
     )
     k.ingest(pa.table({"t": [5, 6, 7], "k": [*"aba"], "f": [True, True, False]}))
-    questions = pa.table({"k": [*asked], "t": [9] * len(asked)})
+    questions = pa.table({"k": [*keys], "t": [9] * len(keys)})
     found = k.query_many(questions, at="t")
-    assert found.column(2).to_pylist() == [
-        {"a": 2, "b": 1}.get(key, 0) for key in asked
-    ]
+    assert found.column(2).to_pylist() == [{"a": 2, "b": 1}.get(key, 0) for key in keys]
 
 
 MIXED = {"n": sw.count(), "x": sw.sum("x"), "y": sw.max("y"), "low": sw.min("s")}

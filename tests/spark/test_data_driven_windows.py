@@ -93,12 +93,12 @@ def test_then_by_is_required() -> None:
         hopping(on="t", window=sw.until("f"), aggs={"n": sw.count()})
 
 
-def test_explain_says_that_keys_are_held(spark: Any) -> None:
+def test_explain_states_that_keys_are_held(spark: Any) -> None:
     frame = in_spark(spark, made(3))
     call: dict[str, Any] = {"on": "t", "by": "k", "aggs": AGGS, "then_by": "row"}
-    said = explain(frame, windows=sw.landmark("f"), **call)
-    assert "all rows of one key: its windows may begin at any of them" in said
-    assert "the window 'landmark_f' may begin at any earlier row" in said
+    text = explain(frame, windows=sw.landmark("f"), **call)
+    assert "all rows of one key: its windows may begin at any of them" in text
+    assert "the window 'landmark_f' may begin at any earlier row" in text
 
 
 STREAMED: dict[str, dict[str, Any]] = {

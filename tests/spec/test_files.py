@@ -449,7 +449,7 @@ def test_files_that_are_no_specs(tmp_path: Path) -> None:
         Spec.from_json(wrong)
 
 
-def test_yaml_asks_for_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yaml_needs_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from slidewise.spec import yaml_text
 
     yaml_text.classes.cache_clear()

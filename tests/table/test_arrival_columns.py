@@ -151,8 +151,8 @@ def test_order_by_is_that_of_tuples() -> None:
             for _ in range(rng.randrange(1, 5))
         ]
         order = order_by([pa.array(column, pa.int64()) for column in columns])
-        ranked = sorted(set(zip(*columns, strict=True)))
-        places = [ranked.index(each) for each in zip(*columns, strict=True)]
+        ordered = sorted(set(zip(*columns, strict=True)))
+        places = [ordered.index(each) for each in zip(*columns, strict=True)]
         codes = sorted(set(order.to_pylist()))
         assert [codes.index(each) for each in order.to_pylist()] == places
 

@@ -147,7 +147,7 @@ def test_labels_come_back_as_they_are() -> None:
     assert pd.isna(got["p_2h"][9])
 
 
-def test_integers_at_moments_can_be_missing() -> None:
+def test_integers_at_query_points_can_be_missing() -> None:
     table = pd.DataFrame({"t": [5], "x": [3]})
     got = sw.rolling(
         table,

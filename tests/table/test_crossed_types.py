@@ -110,7 +110,7 @@ class Case:
             self.options["arrival"] = "came"
 
     @property
-    def asked(self) -> Any:
+    def windows(self) -> Any:
         if isinstance(self.window, int):
             return length(self.window, self.kind)
         named = {"flag": sw.landmark("flag"), "up": sw.delta("up", self.width)}
@@ -150,7 +150,7 @@ def test_windows_hold_the_rows_that_they_should() -> None:
             case.table,
             on="t",
             by=case.by,
-            windows=case.asked,
+            windows=case.windows,
             aggs={"rows": sw.collect("id")},
             **case.options,
         )
@@ -162,7 +162,7 @@ def test_windows_hold_the_rows_that_they_should() -> None:
                 at=labels,
                 on="t",
                 by=case.by,
-                windows=case.asked,
+                windows=case.windows,
                 aggs={"rows": sw.collect("id")},
                 **case.options,
             )

@@ -15,7 +15,7 @@ def explained(**options: object) -> str:
     return " ".join(sw.explain(TRIPS, **given).split())  # type: ignore[arg-type]
 
 
-def test_explain_says_whether_rows_are_sorted() -> None:
+def test_explain_states_whether_rows_are_sorted() -> None:
     assert "3 rows, one group, not in order: sorted by time" in explained(windows=5)
     sorted_rows = TRIPS.sort_by("t")
     text = sw.explain(sorted_rows, on="t", windows=5, aggs={"n": sw.count()})
@@ -106,7 +106,7 @@ def test_explain_refuses_what_rolling_refuses() -> None:
         explained(windows=5, aggs={"s": sw.sum("no_such")})
 
 
-def test_the_core_knows_a_way_for_each_kind() -> None:
+def test_the_core_computes_each_kind() -> None:
     ways = {
         "count": "counts",
         "sum": "sums",

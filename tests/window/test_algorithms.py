@@ -139,7 +139,7 @@ def test_the_core_says_the_same_of_bytes(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["btree", "fiba_published"])
 @pytest.mark.parametrize("arity", [2, 8, 16])
-def test_an_entry_takes_no_more_bytes_than_the_card_says_of_an_arity(algorithm, arity):
+def test_an_entry_takes_no_more_bytes_than_its_card(algorithm, arity):
     most = {2: 152, 8: 109, 16: 103}[arity]
     assert f"{most}" in sw.algorithms()[algorithm].space
     found = [bytes_per_entry(algorithm, n, arity=arity) for n in LENGTHS[1:]]
@@ -451,7 +451,7 @@ def test_slick_deque_takes_what_selects_and_what_can_be_subtracted(agg):
         ("subtract_on_evict", sw.sum()),
     ],
 )
-def test_a_law_that_holds_over_numbers_only_is_said_so(algorithm, agg):
+def test_laws_that_hold_over_numbers_only_are_marked(algorithm, agg):
     w = sw.Window(agg, algorithm=algorithm)
     w.insert(1, 2)
     for make in (sw.Window, sw.SharedWindow):

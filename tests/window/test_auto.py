@@ -224,7 +224,7 @@ def test_windows_that_keep_their_length():
         assert "arrived late" in w.explain()
 
 
-def test_times_are_told_in_their_kind():
+def test_times_are_reported_in_their_kind():
     start = datetime(2024, 3, 1, 12, tzinfo=UTC)
     w = sw.Window(sw.sum(), prefer="latency")
     w.insert_many([start, start + timedelta(hours=1)], [1, 2])
@@ -272,7 +272,7 @@ def test_all_orders_in_arrays():
     assert w.query() == sum(range(50_000)) + sum(range(60_000))
 
 
-def test_headers_say_what_runs():
+def test_headers_name_what_runs():
     w = filled("ints", "latency")
     assert b'"runs":"subtract_on_evict"' in w.to_bytes()
     w.insert(5, 1)

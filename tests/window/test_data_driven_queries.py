@@ -408,7 +408,7 @@ def test_a_column_given_as_the_time_makes_delta_windows() -> None:
     metres = list(itertools.accumulate(rng.choice([0, 1, 3, 700]) for _ in range(300)))
     litres = [rng.randrange(9) for _ in metres]
     drive = pa.table({"t": range(300), "m": metres, "x": litres})
-    asked = sw.rolling(
+    expected = sw.rolling(
         drive,
         on="t",
         windows=[sw.delta("m", 5), sw.delta("m", 1000)],
@@ -420,8 +420,8 @@ def test_a_column_given_as_the_time_makes_delta_windows() -> None:
     for time, value in zip(metres, litres, strict=True):
         for query, _, answer in window.insert(time, value):
             found[query].append(answer)
-    assert found[0] == asked["all_delta_m_5"].to_pylist()
-    assert found[1] == asked["all_delta_m_1000"].to_pylist()
+    assert found[0] == expected["all_delta_m_5"].to_pylist()
+    assert found[1] == expected["all_delta_m_1000"].to_pylist()
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -488,7 +488,7 @@ def test_what_is_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_explain_says_when_they_fall_due() -> None:
+def test_explain_states_when_they_fall_due() -> None:
     options = [
         sw.Query(sw.session("30m")),
         sw.Query(sw.until("f")),

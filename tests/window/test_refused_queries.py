@@ -171,7 +171,7 @@ def test_damage_is_refused(algorithm):
             sw.SharedWindow.from_bytes(bytes(flipped))
 
 
-def test_what_it_says_of_itself():
+def test_its_repr():
     w = sw.SharedWindow(sw.sum(), queries=[*TIMED, *COUNTED])
     assert repr(w) == (
         "<SharedWindow sum() over 1h every 5m and 6rows every 2rows: empty>"

@@ -39,7 +39,7 @@ def answer(entries: list[Entry]) -> dict[str, Any]:
 
 
 @dataclass
-class Asked:
+class Running:
     """A query, and the entries that it has seen and that were not evicted."""
 
     kind: str
@@ -106,11 +106,14 @@ class Stage:
         self.offset = rng.choice([0, 0, 3, -5])
         drawn = [self.draw() for _ in range(rng.choice([1, 2, 3]))]
         if self.late is None:  # a window keeps the flags that it is made with
-            drawn += [Asked("until", 0, 0, "f"), Asked("landmark by rows", 0, 2, "g")]
-        self.asked = dict(enumerate(drawn))
+            drawn += [
+                Running("until", 0, 0, "f"),
+                Running("landmark by rows", 0, 2, "g"),
+            ]
+        self.running = dict(enumerate(drawn))
         self.window = sw.SharedWindow(
             AGGS,
-            queries=[asked.query for asked in drawn],
+            queries=[running.query for running in drawn],
             algorithm=algorithm,
             late=self.late,
             offset=self.offset,
@@ -120,12 +123,12 @@ class Stage:
         self.latest = self.advanced = NEVER
         self.first: int | None = None
 
-    def draw(self) -> Asked:
+    def draw(self) -> Running:
         rng, kinds = self.rng, ["time", "time", "session"]
         if self.late is None:
             kinds += ["rows", "time by rows", "until", "landmark", "landmark by rows"]
         length = rng.choice([1, 2, 5, 8, 24])
-        return Asked(
+        return Running(
             rng.choice(kinds), length, rng.choice([1, 2, 3, 7]), rng.choice(FLAGS)
         )
 
@@ -139,26 +142,28 @@ class Stage:
     def passed(self) -> list[Due]:
         """The answers that fall due as time passes."""
         due: list[Due] = []
-        for index, asked in self.asked.items():
-            if asked.kind in ("time", "landmark"):
-                due += [(index, *one) for one in self.ends(asked)]
-            if asked.kind == "session":
-                sessions = asked.sessions()
-                over = [s for s in sessions if s[-1].time + asked.length <= self.closed]
+        for index, running in self.running.items():
+            if running.kind in ("time", "landmark"):
+                due += [(index, *one) for one in self.ends(running)]
+            if running.kind == "session":
+                sessions = running.sessions()
+                over = [
+                    s for s in sessions if s[-1].time + running.length <= self.closed
+                ]
                 due += [(index, one[-1].time, answer(one)) for one in over]
-                asked.entries = [e for one in sessions[len(over) :] for e in one]
+                running.entries = [e for one in sessions[len(over) :] for e in one]
         return due
 
-    def ends(self, asked: Asked) -> list[tuple[int, dict[str, Any]]]:
-        since, asked.done = asked.done, max(asked.done, self.closed)
+    def ends(self, running: Running) -> list[tuple[int, dict[str, Any]]]:
+        since, running.done = running.done, max(running.done, self.closed)
         if self.first is None:
             return []
         begin = max(self.first, since + 1)
-        begin += (self.offset - begin) % asked.slide
+        begin += (self.offset - begin) % running.slide
         found = []
-        for end in range(begin, self.closed + 1, asked.slide):
-            window = asked.window(end)
-            length = asked.length if asked.kind == "time" else asked.slide
+        for end in range(begin, self.closed + 1, running.slide):
+            window = running.window(end)
+            length = running.length if running.kind == "time" else running.slide
             is_new = any(end - length < entry.time <= end for entry in window)
             if is_new or self.empty:
                 found.append((end, answer(window)))
@@ -167,14 +172,14 @@ class Stage:
     def by_entries(self, entry: Entry) -> list[Due]:
         """The answers that fall due with an entry."""
         due: list[Due] = []
-        for index, asked in self.asked.items():
-            if asked.kind == "until" and entry.value[asked.flag] is True:
-                due.append((index, entry.time, answer(asked.entries)))
-                asked.entries = []
-        for index, asked in self.asked.items():
-            by_rows = asked.kind in ("rows", "time by rows", "landmark by rows")
-            if by_rows and self.count % asked.slide == 0:
-                due.append((index, entry.time, answer(asked.window(entry.time))))
+        for index, running in self.running.items():
+            if running.kind == "until" and entry.value[running.flag] is True:
+                due.append((index, entry.time, answer(running.entries)))
+                running.entries = []
+        for index, running in self.running.items():
+            by_rows = running.kind in ("rows", "time by rows", "landmark by rows")
+            if by_rows and self.count % running.slide == 0:
+                due.append((index, entry.time, answer(running.window(entry.time))))
         return due
 
     def take_in(self, entries: list[Entry]) -> list[Due]:
@@ -187,7 +192,10 @@ class Stage:
             known = entry.time if self.first is None else self.first
             self.first = min(entry.time, known)
             self.count += 1
-            for entries_ in (self.held, *(one.entries for one in self.asked.values())):
+            for entries_ in (
+                self.held,
+                *(one.entries for one in self.running.values()),
+            ):
                 entries_.append(entry)
                 entries_.sort()
             if self.late is None:
@@ -243,29 +251,31 @@ class Stage:
             until = self.rng.choice(self.held).time + self.rng.choice([-1, 0, 3]), 10**9
             gone = sum(entry[:2] <= until for entry in self.held)
             assert self.window.evict_until(until[0]) == gone
-        for asked in self.asked.values():
-            asked.entries = [entry for entry in asked.entries if entry[:2] > until]
+        for running in self.running.values():
+            running.entries = [entry for entry in running.entries if entry[:2] > until]
         self.held = [entry for entry in self.held if entry[:2] > until]
 
     def add(self) -> None:
-        asked = self.draw()
-        index = self.window.add(asked.query)
-        assert index not in self.asked
-        asked.entries, asked.done = [*self.held], self.closed
-        if asked.kind == "until":
-            asked.entries = asked.since_flag(asked.entries, 1)
-        if asked.kind == "session":
+        running = self.draw()
+        index = self.window.add(running.query)
+        assert index not in self.running
+        running.entries, running.done = [*self.held], self.closed
+        if running.kind == "until":
+            running.entries = running.since_flag(running.entries, 1)
+        if running.kind == "session":
             open_ = [
-                s for s in asked.sessions() if s[-1].time + asked.length > self.closed
+                s
+                for s in running.sessions()
+                if s[-1].time + running.length > self.closed
             ]
-            asked.entries = [entry for one in open_ for entry in one]
-        self.asked[index] = asked
+            running.entries = [entry for one in open_ for entry in one]
+        self.running[index] = running
 
     def drop(self) -> None:
-        if self.asked:
-            index = self.rng.choice([*self.asked])
+        if self.running:
+            index = self.rng.choice([*self.running])
             self.window.drop(index)
-            del self.asked[index]
+            del self.running[index]
 
     def restore(self) -> None:
         self.window = sw.SharedWindow.from_bytes(self.window.to_bytes())
@@ -274,7 +284,7 @@ class Stage:
         """What there is as of now; entries that no query needs may be gone."""
         self.window.check()
         now = max(self.latest, self.advanced)
-        wanted = [answer(asked.window(now)) for asked in self.asked.values()]
+        wanted = [answer(running.window(now)) for running in self.running.values()]
         assert self.window.query() == wanted
         self.held = self.held[len(self.held) - len(self.window) :]
         assert [time for time, _ in self.window.items()] == [e.time for e in self.held]

@@ -387,7 +387,7 @@ def test_damage_is_refused(algorithm):
             sw.SharedWindow.from_bytes(bytes(flipped))
 
 
-def test_what_it_says_of_itself():
+def test_its_repr():
     w = sw.SharedWindow({"n": sw.count(), "top": sw.max("x")}, range(1, 11))
     assert repr(w) == (
         "<SharedWindow n=count(), top=max('x') over 1, 2, 3, 6 more and 10: empty>"

@@ -54,7 +54,7 @@ def test_objects_of_the_standard_library_go_into_snapshots(values):
         assert again.to_bytes() == window.to_bytes()
 
 
-def test_values_without_a_form_name_the_way_out():
+def test_values_without_a_codec_name_an_alternative():
     window = sw.Window(sw.max())
     window.insert(1, pd.Timestamp("2024"))
     with pytest.raises(sw.SnapshotError, match="convert the values"):
@@ -64,7 +64,7 @@ def test_values_without_a_form_name_the_way_out():
 @pytest.mark.parametrize(
     "text", ["d1 2", "d9999999999 0 0", "nspam", "q1/0", "q1", "x"]
 )
-def test_damaged_forms_of_values(text):
+def test_damaged_records_of_values(text):
     with pytest.raises(sw.SnapshotError):
         read_form(text)
 

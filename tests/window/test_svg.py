@@ -111,7 +111,7 @@ def test_notebooks_show_it():
 
 
 @pytest.mark.parametrize("card", sw.algorithms(), ids=lambda card: card.name)
-def test_without_a_tree_the_picture_says_what_a_query_does(card):
+def test_without_a_tree_the_picture_shows_a_query(card):
     agg = sw.max() if card.laws.startswith("selection") else sw.sum()
     w = window(6, agg, algorithm=card.name)
     subtitle = texts(w)[1]

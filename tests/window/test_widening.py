@@ -279,7 +279,7 @@ def test_bools_widen_as_integers_do():
     assert (w.query(), type(w.query()), w.dtype) == (1.0, float, "float64")
 
 
-def test_repr_says_what_has_widened():
+def test_repr_names_the_widened_columns():
     w = sw.Window(sw.sum())
     w.insert(1, 1)
     assert repr(w) == "<Window sum(): 1 entry at 1; answer 1>"

@@ -179,7 +179,7 @@ def test_a_window_tells_its_options():
     assert sw.Window({"s": sw.sum()}).aggs == {"s": sw.sum()}
 
 
-def test_options_are_told_apart():
+def test_options_are_distinguished():
     """Windows with equal options share the objects made of them."""
     assert sw.Window(sw.sum(), last=1).query() is None
     for last in (True, 1.0):
@@ -278,7 +278,7 @@ def test_repr_of_much():
     assert repr(w) == "<Window collect(): 1001 entries from 0 to 1000>"
 
 
-def test_explain_names_what_was_asked():
+def test_explain_names_the_request():
     w = sw.Window(sw.sum(), last="1h", granularity="1m", nan="skip", prefer="latency")
     text = w.explain()
     for word in ("chosen", "last 1h", "down to 1m", "NaN: skip", "prefer='latency'"):

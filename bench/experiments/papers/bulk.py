@@ -75,12 +75,12 @@ def _single(view: View) -> tuple[bool, str]:
     return share >= 0.5, f"{share:.1%} of the insertions evict one entry or none"
 
 
-def _at_least(name: str, least: float, said: str) -> Check:
+def _at_least(name: str, least: float, formula: str) -> Check:
     def test(view: View) -> tuple[bool, str]:
         found = view.value("trips", name)
         return found >= least, f"{found:,.4g}, at least {least:,g}"
 
-    return agree(said, test)
+    return agree(formula, test)
 
 
 def _grown(name: str, low: float, high: float) -> Check:
@@ -502,7 +502,7 @@ ROWS = (
             Claim(
                 "... at 64 to 70 bytes.",
                 bounded(
-                    "b_fiba4", "n", lambda _: 70, said="70 bytes", name="per_entry"
+                    "b_fiba4", "n", lambda _: 70, formula="70 bytes", name="per_entry"
                 ),
                 counted=True,
             ),

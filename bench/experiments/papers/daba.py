@@ -155,10 +155,10 @@ ROWS = (
                 "DABA with caching takes 4 combines a round, without 5 (Theorem 9).",
                 every(
                     bounded(
-                        "DABA", "n", lambda _: 4, said="the theorem", name="combines"
+                        "DABA", "n", lambda _: 4, formula="the theorem", name="combines"
                     ),
                     bounded(
-                        "DABA uncached", "n", lambda _: 5, said="it", name="combines"
+                        "DABA uncached", "n", lambda _: 5, formula="it", name="combines"
                     ),
                 ),
                 counted=True,
@@ -166,8 +166,10 @@ ROWS = (
             Claim(
                 "Two-Stacks and ABA take 3 combines a round.",
                 every(
-                    bounded("Two-Stacks", "n", lambda _: 3, said="it", name="combines"),
-                    bounded("ABA", "n", lambda _: 3, said="it", name="combines"),
+                    bounded(
+                        "Two-Stacks", "n", lambda _: 3, formula="it", name="combines"
+                    ),
+                    bounded("ABA", "n", lambda _: 3, formula="it", name="combines"),
                 ),
                 counted=True,
             ),
@@ -210,7 +212,7 @@ ROWS = (
             Claim(
                 "The worst round takes O(n) combines, DABA's at most 6.",
                 every(
-                    bounded("DABA", "n", lambda _: 6, said="the bound", name="most"),
+                    bounded("DABA", "n", lambda _: 6, formula="the bound", name="most"),
                     agree(
                         "Two-Stacks at its worst",
                         lambda view: (

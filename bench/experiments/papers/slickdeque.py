@@ -49,14 +49,14 @@ _ONE_RANGE = (
 _ENERGIES = {"values": "{energies}"}
 
 # Beyond this, recalculating takes longer than the figure is worth.
-_RECALC_AT_MOST = 1 << 12
+_MAX_RECALCULATED = 1 << 12
 
 
 def _beyond(known: Mapping[str, Any]) -> bool:
     """Skips sizes at which recalculating takes too long, and operators without inverse."""
     if known["structure"] == "subtract_on_evict":
         return bool(known["operator"] == "max")
-    return bool(known["structure"] == "recalculate" and known["n"] > _RECALC_AT_MOST)
+    return bool(known["structure"] == "recalculate" and known["n"] > _MAX_RECALCULATED)
 
 
 def _second(view: View, operator: str, name: str, others: Any) -> tuple[float, str]:
@@ -125,10 +125,14 @@ _CLAIMS = {
             "It takes 2 operations a slide, FlatFIT and TwoStacks 3 (Table 1).",
             every(
                 bounded(
-                    "SlickDeque", "n", lambda _: 2, said="Table 1", name="combines"
+                    "SlickDeque", "n", lambda _: 2, formula="Table 1", name="combines"
                 ),
-                bounded("FlatFIT", "n", lambda _: 3, said="Table 1", name="combines"),
-                bounded("TwoStacks", "n", lambda _: 3, said="Table 1", name="combines"),
+                bounded(
+                    "FlatFIT", "n", lambda _: 3, formula="Table 1", name="combines"
+                ),
+                bounded(
+                    "TwoStacks", "n", lambda _: 3, formula="Table 1", name="combines"
+                ),
             ),
             counted=True,
         ),
@@ -142,7 +146,7 @@ _CLAIMS = {
         ),
         Claim(
             "It takes less than 2 operations a slide (Table 1).",
-            bounded("SlickDeque", "n", lambda _: 2, said="Table 1", name="combines"),
+            bounded("SlickDeque", "n", lambda _: 2, formula="Table 1", name="combines"),
             counted=True,
         ),
     ),
@@ -158,7 +162,7 @@ _CLAIMS = {
                 "n",
                 lambda n: 2 * n,
                 n=(2, math.inf),
-                said="2n",
+                formula="2n",
                 exactly=True,
                 name="combines",
             ),
@@ -171,7 +175,7 @@ _CLAIMS = {
                     "Naive",
                     "n",
                     lambda n: n * n / 2 - n / 2,
-                    said="n^2/2 - n/2",
+                    formula="n^2/2 - n/2",
                     exactly=True,
                     name="combines",
                 ),
@@ -179,7 +183,7 @@ _CLAIMS = {
                     "FlatFAT",
                     "n",
                     lambda n: n * math.log2(n) + 3 * math.log2(n) + 3,
-                    said="n log2 n + 3 log2 n + 3",
+                    formula="n log2 n + 3 log2 n + 3",
                     name="combines",
                 ),
             ),
@@ -194,12 +198,12 @@ _CLAIMS = {
         ),
         Claim(
             "It takes less than 2 operations a slide for all answers, 2n at worst.",
-            bounded("SlickDeque", "n", lambda _: 2, said="2", name="combines"),
+            bounded("SlickDeque", "n", lambda _: 2, formula="2", name="combines"),
             counted=True,
         ),
         Claim(
             "FlatFIT takes n operations a slide.",
-            bounded("FlatFIT", "n", lambda n: n, said="n", name="combines"),
+            bounded("FlatFIT", "n", lambda n: n, formula="n", name="combines"),
             counted=True,
         ),
     ),

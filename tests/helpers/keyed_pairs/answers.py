@@ -15,12 +15,12 @@ from keyed_pairs.factors import CATALOGUE, HOPPING
 from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, of_ticks, plain
 from keyed_pairs.stream import Row, Stream
-from keyed_pairs.values import UNKNOWN, Ranked, answer
+from keyed_pairs.values import UNKNOWN, ApproximateQuantiles, answer
 
 # The most rows of all lists of a step, and the most rows for which answers are also
 # computed in Python.
-_MOST = 300_000
-_FEW = 4_000
+_MAX_WINDOW_ROWS = 300_000
+_MAX_RECALCULATED = 4_000
 _ALL = sw.rows(1_000_000)
 _LIST = "__list"
 _INEXACT = "approx_quantile"
@@ -57,16 +57,16 @@ class Answers:
         if not checked:
             return found
         long = self._length([due[at] for at in checked])
-        if long > _MOST and self._by_rolling():
+        if long > _MAX_WINDOW_ROWS and self._by_rolling():
             whole = self._whole([due[at] for at in checked])
             for at, values in zip(checked, whole, strict=True):
                 found[at] = (values, {})
             return found
-        if long > _MOST:
+        if long > _MAX_WINDOW_ROWS:
             unknown = dict.fromkeys(self.columns(), UNKNOWN)
             for at in checked:
                 found[at] = (unknown, {})
-            each = max(1, len(checked) * _MOST // long)
+            each = max(1, len(checked) * _MAX_WINDOW_ROWS // long)
             checked = sorted(self.plan.random.sample(checked, each))
         lists = [
             [self.model.members(due[at], span) for span in self.spans] for at in checked
@@ -74,9 +74,11 @@ class Answers:
         tables = self._tables(lists)
         size = sum(len(rows) for windows in lists for rows in windows)
         for number, at in enumerate(checked):
-            second = self._plainly(lists[number], few=size <= _FEW)
+            second = self._plainly(lists[number], few=size <= _MAX_RECALCULATED)
             # Over many values, sketches of another grouping may answer differently.
-            inexact = {n: v for n, v in second.items() if isinstance(v, Ranked)}
+            inexact = {
+                n: v for n, v in second.items() if isinstance(v, ApproximateQuantiles)
+            }
             found[at] = ({**tables[number], **inexact}, second)
         return found
 

@@ -14,7 +14,7 @@ from keyed_pairs.factors import CATALOGUE, HOPPING, Case
 from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, canonical, plain
 from keyed_pairs.stream import Row, Stream
-from keyed_pairs.values import UNKNOWN, Hitters, Ranked
+from keyed_pairs.values import UNKNOWN, ApproximateQuantiles, Hitters
 from slidewise.keyed import row_log
 
 Key = tuple[Any, ...]
@@ -188,15 +188,15 @@ class Stage:
         table = self.stream.tables[-1]
         if not len(table):
             return
-        ways = {
+        mistakes = {
             "column": table.drop_columns("id"),
             "type": table.set_column(0, "id", table["id"].cast(pa.string())),
         }
         place = table.column_names.index("t")
         missing = pa.nulls(len(table), table["t"].type)
-        ways["time"] = table.set_column(place, "t", missing)
+        mistakes["time"] = table.set_column(place, "t", missing)
         way = self.draw.choice(["column", "type", "time", "value"])
-        bad, error = ways.get(way), sw.SpecError
+        bad, error = mistakes.get(way), sw.SpecError
         if bad is None:
             bad, error = self._bad_value()
         if bad is None:
@@ -401,7 +401,7 @@ def alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
 
 def same(got: Any, want: Any, kind: str) -> bool:
     """Whether values are equal; floats up to rounding."""
-    if isinstance(want, Hitters | Ranked):
+    if isinstance(want, Hitters | ApproximateQuantiles):
         return bool(want == got)
     if isinstance(want, list):
         if not isinstance(got, list) or len(got) != len(want):

@@ -221,7 +221,7 @@ class Hitters:
         return f"{self.most} of {dict(self.counts)}"
 
 
-class Ranked:
+class ApproximateQuantiles:
     """A value at about a rank, or several; three times the error is hardly reached."""
 
     def __init__(self, values: list[Any], shares: Any, error: float) -> None:
@@ -247,7 +247,7 @@ class Ranked:
 def _approx_quantile(values: list[Any], agg: Any) -> Any:
     shares, error = agg.parameters
     if len(values) > 2.4 / error and not any(map(is_nan, values)):
-        return Ranked(values, shares, error)
+        return ApproximateQuantiles(values, shares, error)
     several = isinstance(shares, tuple)
     ordered = sorted(map(float, values))
     found = []
