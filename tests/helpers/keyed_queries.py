@@ -1,4 +1,4 @@
-"""Scripts of keyed windows that are asked at any time, against what queries mean.
+"""Scripts of keyed windows that are queried at any time, against what queries mean.
 
 Rows, deletions, late rows and evictions are those of `keyed_pairs`, and so is the list
 of the rows that were accepted. A query means `rolling` over that list, at the queries.
@@ -53,7 +53,7 @@ def play(case: Case, name: str) -> int:
 
 
 class Script(Stage):
-    """A stream that is asked after each step."""
+    """A stream that is queried after each step."""
 
     def __init__(self, plan: Plan) -> None:
         corrected = plan.reach if plan.case["late_rows"] == "correct" else 0
@@ -63,7 +63,7 @@ class Script(Stage):
             plan.options["keep"] = plan.length(more)
             self.kept = max(self.kept, more)
         self.closed = plan.case["closed"]
-        # Hopping windows are asked as rolling ones.
+        # Hopping windows are queried as rolling ones.
         self.declared: list[Span] = list(plan.spans)
         if plan.case["windows"] in HOPPING:
             self.closed = "right"
@@ -182,7 +182,7 @@ class Script(Stage):
         return row
 
     def _floor(self, spans: list[Span]) -> float:
-        """The earliest time that can be asked for."""
+        """The earliest time that can be queried."""
         if self.model.watermark is None:
             return -math.inf
         lags = [n + self.plan.offset if kind == "time" else 0 for kind, n, _ in spans]
@@ -307,7 +307,7 @@ class Script(Stage):
     def _until(self, question: Row, span: Span, plus: bool) -> frozenset[int | None]:
         """When the answers may change since rows leave the window, if nothing arrives.
 
-        Its rows are asked again at each time at which some of them leave it. Answers
+        Its rows are queried again at each time at which some of them leave it. Answers
         that depend on the grouping of rows may change before others do.
         """
         if span[0] == "rows":
