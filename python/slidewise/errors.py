@@ -151,4 +151,5 @@ def describe_value(value: object) -> str:
     if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):
         name = getattr(value, "__name__", "?")
         return f"the function sw.{name} itself: write sw.{name}()"
-    return repr(value)[:60]
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

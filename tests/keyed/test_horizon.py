@@ -79,9 +79,9 @@ def test_last_rows_are_kept_although_later_ones_arrive() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep": 9}, "keep=9 is shorter than the window '10'"),
-        ({"keep": 10, "offset": 1}, "shorter than the window '10' with its offset"),
-        ({"keep": "1h"}, "keep='1h' and the window '10' differ in kind"),
+        ({"keep": 9}, "keep=9 is shorter than the window 10"),
+        ({"keep": 10, "offset": 1}, "shorter than the window 10 with its offset"),
+        ({"keep": "1h"}, "keep='1h' and the window 10 differ in kind"),
         ({"keep": "soon"}, "keep='soon' is not a duration"),
         ({"keep": -1, "windows": sw.rows(2)}, "keep=-1 is negative"),
     ],

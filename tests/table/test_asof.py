@@ -188,7 +188,8 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
             {"windows": sw.rows(2), "offset": 1},
             "offset=1 does not apply to windows=rows(2)",
         ),
-        ({"windows": 5, "offset": "1h"}, "differ in kind"),
+        ({"windows": 5, "offset": "1h"}, "and the window 5 differ in kind"),
+        ({"windows": "1h", "offset": 5}, "and the window '1h' differ in kind"),
         ({"windows": 5, "offset": 1.5}, "offset=1.5 is not a length of time"),
         (
             {"windows": 5, "offset": sw.rows(1)},

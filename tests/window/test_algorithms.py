@@ -485,3 +485,15 @@ def test_parameters_are_single_numbers():
     with pytest.raises(sw.SpecError, match="arity= takes one of 2"):
         sw.Window(sw.sum(), algorithm="btree", arity=np.array([4, 8]))
     assert repr(sw.algorithms()[:2]).startswith("name ")
+
+
+@pytest.mark.parametrize("true", [True, np.True_])
+def test_a_bool_is_not_a_number(true):
+    with pytest.raises(sw.SpecError, match="capacity= takes an int from 1"):
+        sw.Window(sw.sum(), algorithm="flat_fat", capacity=true)
+    sw.Window(sw.sum(), algorithm="fiba_published", free_list=true)
+
+
+def test_messages_mark_long_values_as_cut():
+    with pytest.raises(sw.SpecError, match=r"is not an aggregation: '(xy)+x?\.\.\.; "):
+        sw.Spec(on="t", windows=3, aggs={"n": "xy" * 100})

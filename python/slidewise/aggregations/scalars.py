@@ -3,7 +3,7 @@
 import operator
 from typing import Any
 
-__all__ = ["BYTES", "as_int", "is_missing", "is_numpy_bool", "is_of"]
+__all__ = ["BYTES", "as_int", "is_bool", "is_missing", "is_numpy_bool", "is_of"]
 
 # These iterate over numbers.
 BYTES = bytes | bytearray | memoryview
@@ -20,7 +20,7 @@ def as_int(value: object) -> int | None:
     """
     if type(value) is int:
         return value
-    if isinstance(value, bool) or is_numpy_bool(value):
+    if is_bool(value):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]
@@ -41,6 +41,16 @@ def is_missing(value: Any) -> bool:
 def is_of(kind: type, library: str) -> bool:
     """Whether a type is defined by a library, beyond its name."""
     return str(kind.__module__).partition(".")[0] == library
+
+
+def is_bool(value: object) -> bool:
+    """Whether a value is a bool of Python or NumPy.
+
+    Example:
+        >>> is_bool(True), is_bool(1)
+        (True, False)
+    """
+    return isinstance(value, bool) or is_numpy_bool(value)
 
 
 def is_numpy_bool(value: Any) -> bool:

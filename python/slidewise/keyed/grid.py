@@ -19,31 +19,31 @@ class Grid:
         length: The length.
         every: The distance between starts.
         offset: A start.
-        behind: The distance from the end of a window to its stop: 0, or 1 if the end
-            belongs to the window and the start does not.
+        stop_shift: The distance from the end of a window to its stop: 0, or 1 if the
+            end belongs to the window and the start does not.
         step: The least distance of two different times.
     """
 
     length: int
     every: int
     offset: int
-    behind: int = 0
+    stop_shift: int = 0
     step: int = 1
 
     def ends(self, stops: pa.Array) -> pa.Array:
         """The ends of windows, as in results."""
-        return pc.subtract(stops, self.behind) if self.behind else stops
+        return pc.subtract(stops, self.stop_shift) if self.stop_shift else stops
 
-    def closed(self, watermark: int) -> int:
+    def last_closed_stop(self, watermark: int) -> int:
         """The latest stop of a window that a watermark closes.
 
         Times that are no later than the watermark are none of a later step.
         """
         return watermark + self.step
 
-    def closed_end(self, watermark: int) -> int:
+    def last_closed_end(self, watermark: int) -> int:
         """The latest end of a window that a watermark closes."""
-        return self.closed(watermark) - self.behind
+        return self.last_closed_stop(watermark) - self.stop_shift
 
     def beyond(self, times: pa.ChunkedArray, bits: int = 64) -> int | None:
         """A time in a window whose start or stop is beyond int64, or None."""
@@ -52,7 +52,7 @@ class Grid:
         for time in (ends["min"].as_py(), ends["max"].as_py()):
             if time is None:
                 continue
-            first = self.stop_after(time) - self.length - self.behind
+            first = self.stop_after(time) - self.length - self.stop_shift
             last = (time - self.offset) // self.every * self.every + self.offset
             if first <= time and (first < -limit or last + self.length >= limit):
                 return int(time)

@@ -188,7 +188,7 @@ def _corrected(
     spec = derive(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
-    closed = min(query.grid.closed_end(watermark), LATEST)
+    closed = min(query.grid.last_closed_end(watermark), LATEST)
     windows = windows.filter(pc.less_equal(windows.ends, closed))
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)

@@ -18,7 +18,7 @@ from slidewise.spec.durations import (
     parse_offset,
 )
 from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
-from slidewise.spec.windows import written
+from slidewise.spec.windows import shown_length, written
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["Horizon", "has_no_length", "kept_ticks", "parse_keep", "refuse_sessions"]
@@ -53,6 +53,8 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
         return None
     length = parse_offset(keep, "keep")
     given = Argument("keep", keep)
+    if length.amount < 0:
+        raise SpecError(given, " is negative: give a positive length")
     for window in spec.windows:
         if window.column and not window.is_hop:
             continue
@@ -64,7 +66,7 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
         if window.kind != length.kind:
             raise SpecError(
                 given,
-                f" and the window {window.label!r} differ in kind: give both as "
+                f" and the window {shown_length(window)} differ in kind: give both as "
                 "durations, or both as ints for an integer time column",
             )
         needed = window.length + (0 if window.every else window.offset)
@@ -72,11 +74,9 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
             behind = " with its offset" if needed != window.length else ""
             raise SpecError(
                 given,
-                f" is shorter than the window {window.label!r}{behind}, whose rows "
-                "are kept anyway: leave it out, or give more",
+                f" is shorter than the window {shown_length(window)}{behind}, whose "
+                "rows are kept anyway: leave it out, or give more",
             )
-    if length.amount < 0:
-        raise SpecError(given, " is negative: give a duration")
     return length
 
 

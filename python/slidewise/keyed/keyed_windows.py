@@ -429,7 +429,9 @@ class KeyedWindows(Inspection):
         rows = pa.table({name: without_views(source.column(name)) for name in names})
         query = self._begin(rows.schema) if self._query is None else self._query
         columns = {
-            field.name: cast_to_schema(rows.column(field.name), field)
+            field.name: cast_to_schema(
+                rows.column(field.name), field, source.column(field.name).type
+            )
             for field in query.schema
         }
         return query, pa.table(columns)

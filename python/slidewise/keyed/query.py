@@ -197,12 +197,12 @@ class KeyedQuery:
         """The grid of the only hopping window."""
         (window,) = self.spec.windows
         every = window_ticks(window.as_every, self.times)
-        behind = 1 if window.closed == "right" else 0
+        shift = 1 if window.closed == "right" else 0
         return Grid(
             length=window_ticks(window.as_length, self.times),
             every=every,
-            offset=window_ticks(window.as_offset, self.times) % every + behind,
-            behind=behind,
+            offset=window_ticks(window.as_offset, self.times) % every + shift,
+            stop_shift=shift,
             step=self.step,
         )
 

@@ -76,7 +76,7 @@ def _answer(shard: ShardState, query: KeyedQuery, watermark: int) -> pa.Table | 
         return None
     if query.spec.empty and shard.history is not None and watermark >= shard.history:
         note_history(shard)
-    until = min(query.grid.closed(watermark), LATEST)
+    until = min(query.grid.last_closed_stop(watermark), LATEST)
     windows = shard.index.windows(query.grid, since, until)
     if not len(windows):
         return None
@@ -98,7 +98,7 @@ def note_history(shard: ShardState) -> None:
     if until is None or (flushed is not None and flushed >= until):
         return
     index = shard.index
-    stop = min(shard.query.grid.closed(until), LATEST)
+    stop = min(shard.query.grid.last_closed_stop(until), LATEST)
     windows = index.windows(shard.query.grid, None, stop)
     closed = windows.append_column(LAST, index.last_times(windows))
     shard.last.update(_latest_windows(shard.query, closed))

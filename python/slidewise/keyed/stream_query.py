@@ -54,7 +54,9 @@ class StreamQuery(KeyedQuery):
         return flagged(self.marked(table), late=True)
 
 
-def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+def cast_to_schema(
+    column: pa.ChunkedArray, field: pa.Field, given: pa.DataType
+) -> pa.ChunkedArray:
     """A column in the type of the stream, if that keeps its values.
 
     The type of a column may differ between batches. In pandas and JSON a column without
@@ -62,6 +64,11 @@ def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     offsets of 32 bits in Arrow and of 64 bits in pandas and polars, which also have
     times in other units. The indices of categories have the least width. Pages hold
     categories as values.
+
+    Args:
+        column: The column, without views.
+        field: The column of the stream.
+        given: The type in the user's batch, for messages.
 
     Raises:
         SpecError: If the types differ otherwise, or a value does not fit.
@@ -81,8 +88,7 @@ def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     ):
         return column.cast(before)
     refusal = (
-        f"column {field.name!r} is {column.type} in this batch, and was {field.type} "
-        "before"
+        f"column {field.name!r} is {given} in this batch, and was {field.type} before"
     )
     if not is_ordered and _may_fit(kind, before):
         try:

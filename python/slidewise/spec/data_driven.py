@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, SupportsIndex
 
-from slidewise.aggregations.scalars import is_numpy_bool
+from slidewise.aggregations.scalars import is_bool
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import DurationLike, Length, parse_length
 
@@ -196,8 +196,7 @@ def _width(given: Any) -> Length:
         is_duration or type(given).__name__ == "timedelta64"
     ):  # of numpy, an int for ABCs
         return parse_length(given, "width")
-    is_bool = isinstance(given, bool) or is_numpy_bool(given)
-    if is_bool or not isinstance(given, SupportsIndex | Real | Decimal):
+    if is_bool(given) or not isinstance(given, SupportsIndex | Real | Decimal):
         raise SpecError(
             Argument("width", given),
             " is not a width: give a number, such as 5.0, or for a column of times a "

@@ -31,6 +31,7 @@ __all__ = [
     "refuse_by_position",
     "refuse_delta",
     "rolling_windows",
+    "shown_length",
     "written",
 ]
 
@@ -399,6 +400,11 @@ def _hopping_window(
     )
 
 
+def shown_length(length: Length | WindowSpec) -> str:
+    """A length as in a call: text, or an int for integer times."""
+    return length.label if length.kind == "integer" else repr(length.label)
+
+
 def _offset(offset: WindowLike | None, length: Length) -> int:
     if offset is None:
         return 0
@@ -417,7 +423,7 @@ def _offset(offset: WindowLike | None, length: Length) -> int:
     if shift.kind != length.kind:
         raise SpecError(
             Argument("offset", offset),
-            f" and the window {length.label!r} differ in kind: give both as durations, "
-            "or both as ints for an integer time column",
+            f" and the window {shown_length(length)} differ in kind: give both as "
+            "durations, or both as ints for an integer time column",
         )
     return shift.amount

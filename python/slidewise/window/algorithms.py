@@ -3,7 +3,6 @@
 The core gives the costs, and its tests count them. The texts are in algorithms.toml.
 """
 
-import operator
 import re
 import textwrap
 import tomllib
@@ -15,6 +14,7 @@ from itertools import zip_longest
 from typing import Any, SupportsIndex, overload
 
 import slidewise._core as _core
+from slidewise.aggregations.scalars import as_int, is_bool
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length, parse_length
 from slidewise.window.costs import cost_fields
@@ -130,11 +130,11 @@ def checked_options(
 def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Length:
     if name == "latency":
         return checked_duration(name, value)
-    try:
-        number = operator.index(value)
-    except TypeError:  # not a whole number, or an array
-        number = -1
-    if not (1 <= number < 2**63 if allowed is None else number in allowed):
+    takes_bool = allowed is not None and tuple(allowed) == (0, 1)
+    number = int(value) if takes_bool and is_bool(value) else as_int(value)
+    if number is None or not (
+        1 <= number < 2**63 if allowed is None else number in allowed
+    ):
         raise SpecError(f"{name}= takes {_allowed(allowed)}; got {value!r}")
     return number
 

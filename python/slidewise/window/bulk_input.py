@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations.objects import pair
-from slidewise.aggregations.scalars import is_missing, is_numpy_bool, is_of
+from slidewise.aggregations.scalars import is_bool, is_missing, is_numpy_bool, is_of
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import refuse_spark
 from slidewise.frames.pandas import to_dense
@@ -436,7 +436,7 @@ def _mask_of(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
         return False
     if not true:
         return not (skip_nan and _is_nan(value))
-    if isinstance(value, bool) or is_numpy_bool(value):
+    if is_bool(value):
         return bool(value)
     raise SpecError(f"where={name!r} takes a column of booleans, got {value!r:.60}")
 
