@@ -8,7 +8,7 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
 import slidewise as sw
 from slidewise.keyed import row_log, shard_state
 from slidewise.keyed.index import Index
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.shard import Shard
 
 __all__ = ["page"]

@@ -7,7 +7,7 @@ import pytest
 from keyed_streams import SEEDS
 
 import slidewise as sw
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import Spec

@@ -11,7 +11,7 @@ import pytest
 
 import slidewise as sw
 from slidewise import _core
-from slidewise.keyed.pages import buffers_of
+from slidewise.keyed.page_store import buffers_of
 
 TIMES = [5, 3, 9, 3, -(2**63), 2**63 - 1, 4, 5]
 # A value per time, of types of every layout.

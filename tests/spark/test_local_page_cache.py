@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.spark import local_page_cache
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache

@@ -15,7 +15,7 @@ from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.horizon import kept_ticks, parse_keep
 from slidewise.keyed.inspection import Inspection
 from slidewise.keyed.locked import synchronized
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory

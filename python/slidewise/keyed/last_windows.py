@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from slidewise.keyed.columns import LAST, TIME
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.index import Index
-from slidewise.keyed.pages import Pages
+from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery
 
 __all__ = ["LastWindows"]

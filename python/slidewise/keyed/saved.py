@@ -9,7 +9,7 @@ import pyarrow as pa
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.locked import synchronized
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.queries import Queryable
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory

@@ -23,7 +23,7 @@ from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
-from slidewise.keyed.pages import Pages, Store, buffers_of
+from slidewise.keyed.page_store import Pages, Store, buffers_of
 from slidewise.keyed.query import later_than
 from slidewise.keyed.row_ends import by_key, closed_rows
 from slidewise.keyed.row_log import RowLog

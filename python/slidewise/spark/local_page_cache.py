@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import SupportsBytes
 
-from slidewise.keyed.pages import Store
+from slidewise.keyed.page_store import Store
 
 __all__ = ["CachedStore", "LocalPageCache", "cache_folder"]
 

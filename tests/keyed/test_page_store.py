@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from slidewise.keyed.columns import TIME
-from slidewise.keyed.pages import MemoryStore, Pages
+from slidewise.keyed.page_store import MemoryStore, Pages
 
 
 def test_rows_that_are_read_are_aligned() -> None:
