@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.keyed import slides, updates
+from slidewise.keyed import closed_windows, updates
 from slidewise.keyed.columns import NUMBER, TIME, Ends
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.index import EARLIEST, LATEST
@@ -51,7 +51,7 @@ class Shard(ShardState):
         if self.query.emit == "final":
             return min((held.earliest for held in self.waiting), default=None)
         if self.query.emit == "slide":
-            return slides.due(self)
+            return closed_windows.due(self)
         return updates.due(self) if self.query.emit == "change" else None
 
     def ingest(
@@ -177,7 +177,7 @@ class Shard(ShardState):
         known = self.log.until
         if known is None or until - known > self.kept // _SHARE:
             if self.query.spec.empty:
-                slides.note_history(self)
+                closed_windows.note_history(self)
                 keys = self.index.keys()
                 self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
             # First the log: its bound tells readers that entries may be evicted.
@@ -194,7 +194,7 @@ class Shard(ShardState):
         if self.query.emit == "final":
             answers = self._answer_final(watermark)
         elif self.query.emit == "slide":
-            answers = slides.answer(self, watermark)
+            answers = closed_windows.answer(self, watermark)
         elif self.query.emit == "change":
             answers = updates.answer_expired(self, watermark)
         known = watermark if self.flushed is None else self.flushed
