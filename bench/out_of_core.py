@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import slidewise as sw
+from slidewise.io.external_sort import SampleSort
 from slidewise.io.out_of_core import rolling_file
 from slidewise.io.scanner import Scan
-from slidewise.io.spill import SampleSort
 from slidewise.spec.spec import Spec
 
 COLUMNS = ["t", "k", "v", "y"]

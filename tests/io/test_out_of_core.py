@@ -17,7 +17,7 @@ from random_tables import AGGS, random_table, same, with_batches
 import slidewise as sw
 from slidewise.cli import rolling
 from slidewise.cli.main import main
-from slidewise.io import out_of_core, spill
+from slidewise.io import external_sort, out_of_core
 from slidewise.io.out_of_core import rolling_file
 from slidewise.io.readers import read_table, write_table
 from slidewise.io.scanner import Scan
@@ -31,7 +31,7 @@ BY: list[Any] = [None, "k", ["k", "g"]]
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(out_of_core, "_MIN_CHUNK", 1 << 12)
-    monkeypatch.setattr(spill, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(external_sort, "_BLOCK_ROWS", 7)
     monkeypatch.setattr("slidewise.io.scanner._ROWS", 50)
     # Results are computed many times, as for more rows than a kernel call takes.
     monkeypatch.setattr(out_of_core, "Order", partial(Order, min_rows=150))

@@ -21,10 +21,10 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.column_types import is_text
+from slidewise.io.external_sort import SampleSort, SpillPartitions
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import Progress, with_empty_times, written_kind
 from slidewise.io.scanner import Scan
-from slidewise.io.spill import SampleSort, SpillPartitions
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
