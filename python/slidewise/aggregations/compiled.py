@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations.registry import OwnAggregation, check_flag_and_name
+from slidewise.aggregations.registry import UserDefinedAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type
 from slidewise.errors import SpecError
 
@@ -131,7 +131,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NativeAggregation(OwnAggregation):
+class NativeAggregation(UserDefinedAggregation):
     """A user-defined aggregation that Numba compiled. Made by `native`."""
 
     functions: Compiled = None  # type: ignore[assignment]

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from slidewise.aggregations.registry import OwnAggregation, check_flag_and_name
+from slidewise.aggregations.registry import UserDefinedAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type, read_type
 from slidewise.errors import SpecError
 
@@ -84,7 +84,7 @@ class Functions:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CustomAggregation(OwnAggregation):
+class CustomAggregation(UserDefinedAggregation):
     """A user-defined aggregation in Python. Made by `aggregation`."""
 
     functions: Functions = _MISSING

@@ -10,7 +10,7 @@ from typing import Any
 
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
-from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import LawError, SpecError
 
 __all__ = ["check_laws"]
@@ -19,7 +19,7 @@ __all__ = ["check_laws"]
 _TRIES = 2_000
 
 
-def check_laws(aggregation: OwnAggregation, samples: Iterable[Any]) -> None:
+def check_laws(aggregation: UserDefinedAggregation, samples: Iterable[Any]) -> None:
     """Tests the laws of a user-defined aggregation on samples of its values.
 
     - identity: `combine(identity, p) == p == combine(p, identity)`

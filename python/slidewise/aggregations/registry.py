@@ -8,7 +8,7 @@ from typing import Any, Self
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 
-__all__ = ["OwnAggregation", "by_reference", "check_flag_and_name", "resolve"]
+__all__ = ["UserDefinedAggregation", "by_reference", "check_flag_and_name", "resolve"]
 
 
 def resolve(name: str | None) -> Any:
@@ -53,7 +53,7 @@ def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OwnAggregation(Aggregation):
+class UserDefinedAggregation(Aggregation):
     """A user-defined aggregation.
 
     Call it with the name of a column for tables and for values that are mappings.

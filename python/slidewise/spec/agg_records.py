@@ -13,7 +13,7 @@ from typing import Any
 
 import slidewise.aggregations as catalogue
 from slidewise.aggregations.base import KINDS, Aggregation
-from slidewise.aggregations.registry import OwnAggregation, resolve
+from slidewise.aggregations.registry import UserDefinedAggregation, resolve
 from slidewise.aggregations.sketches import SKETCHES, Sketch
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument, suggest_name
@@ -34,7 +34,7 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
         >>> record_of_agg(sw.quantile("delay", 0.99))
         {'kind': 'quantile', 'column': 'delay', 'q': 0.99}
     """
-    if isinstance(agg, OwnAggregation):
+    if isinstance(agg, UserDefinedAggregation):
         named = {"column": agg.of, "where": agg.where}
         given = {name: column for name, column in named.items() if column is not None}
         return {"kind": _import_path(agg), **given}
@@ -76,7 +76,7 @@ def agg_of_record(record: object) -> Aggregation:
             f'{what}: an aggregation has a "kind", such as "count", or the import path '
             'of your own, such as "package.module:Name"'
         )
-    make = _own(kind) if ":" in kind else _function(kind)
+    make = _user_defined(kind) if ":" in kind else _function(kind)
     known = inspect.signature(make).parameters
     refuse_unknown(given, known, f" of {kind}")
     for name in _COLUMNS:
@@ -125,7 +125,7 @@ def _function(kind: str) -> Callable[..., Aggregation]:
     return function
 
 
-def _import_path(agg: OwnAggregation) -> str:
+def _import_path(agg: UserDefinedAggregation) -> str:
     """The import path of a user-defined aggregation."""
     name: str | None = agg.functions.name
     if name is None:
@@ -145,7 +145,7 @@ def _import_path(agg: OwnAggregation) -> str:
     return name
 
 
-def _own(path: str) -> OwnAggregation:
+def _user_defined(path: str) -> UserDefinedAggregation:
     """The user-defined aggregation at an import path."""
     _check_path(path)
     module = path.partition(":")[0]
@@ -157,7 +157,7 @@ def _own(path: str) -> OwnAggregation:
             "it, or put its folder on PYTHONPATH"
         ) from error
     found = resolve(path)
-    if not isinstance(found, OwnAggregation):
+    if not isinstance(found, UserDefinedAggregation):
         what = "" if found is None else f" but {shorten(found)}"
         raise SpecError(f"there is no aggregation at {path!r}{what}")
     if found.functions.name != path:

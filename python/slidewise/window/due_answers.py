@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import SpecError
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import SIZES, Clock
@@ -36,7 +36,7 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
     """The answers of an aggregation as an array, of the type that Arrow infers."""
     agg = plan.aggs[at][1]
     kind = None
-    if isinstance(agg, OwnAggregation):
+    if isinstance(agg, UserDefinedAggregation):
         inferred = any(value is not None for value in values)
         kind = agg.functions.returns if inferred else agg.functions.known_type
     if agg.kind == "heavy_hitters":

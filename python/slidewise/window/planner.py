@@ -17,7 +17,7 @@ from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
-from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.aggregations.scalars import BYTES
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SnapshotError, SpecError, describe_value
@@ -299,7 +299,7 @@ class WindowPlan:
         return text.encode()
 
     def _record(self, agg: Aggregation) -> list[Any]:
-        if isinstance(agg, OwnAggregation):
+        if isinstance(agg, UserDefinedAggregation):
             number = self.custom.index(agg.functions)
             return ["own", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]

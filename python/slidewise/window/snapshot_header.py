@@ -8,7 +8,7 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation, find_native
 from slidewise.aggregations.custom import find_custom
-from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
@@ -28,7 +28,7 @@ __all__ = ["read_header"]
 
 
 def read_header(
-    header: bytes, custom: Sequence[OwnAggregation] | None = None
+    header: bytes, custom: Sequence[UserDefinedAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
     """Reads a header of `WindowPlan.header`: plan, types, clock, whether it migrated.
 
@@ -76,7 +76,7 @@ def read_header(
 
 def _read_plan(
     fields: dict[str, Any],
-    custom: Sequence[OwnAggregation] | None,
+    custom: Sequence[UserDefinedAggregation] | None,
 ) -> WindowPlan:
     if custom is None:
         custom = [_defined(name) for name in fields.get("own", ())]
@@ -136,7 +136,7 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 
 
 def _read_agg(
-    record: Sequence[Any], custom: Sequence[OwnAggregation]
+    record: Sequence[Any], custom: Sequence[UserDefinedAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
@@ -152,7 +152,7 @@ def _read_agg(
     return name, Aggregation(kind, of, by, ddof, where, k)
 
 
-def _defined(reference: object) -> OwnAggregation:
+def _defined(reference: object) -> UserDefinedAggregation:
     """Finds a defined custom aggregation by name; imports nothing, so runs no code."""
     name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):

@@ -8,7 +8,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
-from slidewise.aggregations.registry import OwnAggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import (
     ResultOverflowError,
     SnapshotError,
@@ -137,11 +137,11 @@ class Window(_core.Window):
         """Checks the arguments; the class documents them."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
-        has_custom = _has_custom(aggs)
+        has_user_defined = _has_user_defined(aggs)
         options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
         options += (tuple((name, of, type(of)) for name, of in parameters.items()),)
         try:
-            if has_custom:
+            if has_user_defined:
                 spec = _spec(aggs, *options)
             else:
                 spec = _cached_spec_of(key, several, *options)
@@ -377,10 +377,10 @@ def _spec(
     return spec_of_plan(plan)
 
 
-def _has_custom(aggs: object) -> bool:
+def _has_user_defined(aggs: object) -> bool:
     """Whether there are custom aggregations, whose functions must not be cached."""
     every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
-    return any(isinstance(agg, OwnAggregation) for agg in every)
+    return any(isinstance(agg, UserDefinedAggregation) for agg in every)
 
 
 def spec_of_plan(plan: WindowPlan) -> _core.Spec:
@@ -415,7 +415,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
 
 
 def read_spec(
-    header: bytes, custom: Sequence[OwnAggregation] | None = None
+    header: bytes, custom: Sequence[UserDefinedAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
     """Reads a header as `read_header` does, with the plan in its native form."""
     plan, dtypes, clock, migrated = read_header(header, custom)
@@ -424,7 +424,7 @@ def read_spec(
 
 def _custom_aggs(
     custom: tuple[Functions | Compiled, ...],
-) -> tuple[OwnAggregation, ...]:
+) -> tuple[UserDefinedAggregation, ...]:
     return tuple(
         NativeAggregation("native", functions=functions)
         if isinstance(functions, Compiled)
@@ -436,7 +436,7 @@ def _custom_aggs(
 def _unpickled(
     cls: type[_core.Window],
     blob: bytes,
-    custom: tuple[OwnAggregation, ...],
+    custom: tuple[UserDefinedAggregation, ...],
 ) -> _core.Window:
     is_shared = not issubclass(cls, Window)
     return cls._restore(blob, partial(read_spec, custom=custom), is_shared)

@@ -99,7 +99,7 @@ impl<M: Invertible> SlickDequeInv<M> {
         *whole = self.monoid.inverse(whole, self.values.get(before));
         self.begins[range] = begin;
         if !self.monoid.undoes(&self.wholes[range]) {
-            self.wholes[range] = self.undone(begin);
+            self.wholes[range] = self.fold_invertible(begin);
         }
         true
     }
@@ -119,13 +119,13 @@ impl<M: Invertible> SlickDequeInv<M> {
         self.wholes[range] = if self.monoid.undoes(&whole) {
             whole
         } else {
-            self.undone(at + 1)
+            self.fold_invertible(at + 1)
         };
     }
 
-    /// The fold of what an inverse takes out again, from a position on.
+    /// The fold of the values that have an inverse, from a position on.
     #[cold]
-    fn undone(&self, begin: usize) -> M::Partial {
+    fn fold_invertible(&self, begin: usize) -> M::Partial {
         let rest = (begin..self.values.tail()).map(|at| self.values.get(at));
         fold(&self.monoid, rest.filter(|value| self.monoid.undoes(value)))
     }
@@ -201,7 +201,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
             return Err(format!("ranges from {:?} of {head}..{tail}", self.begins));
         }
         for (begin, kept) in self.begins.iter().zip(&self.wholes) {
-            let whole = self.undone(*begin);
+            let whole = self.fold_invertible(*begin);
             check_same(&self.monoid, kept, &whole, format_args!("from {begin} on"))?;
         }
         let stuck = (head..tail).filter(|at| !self.monoid.undoes(self.values.get(*at)));
