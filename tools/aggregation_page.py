@@ -83,12 +83,12 @@ def _row(name: str, agg: Aggregation) -> str:
 def _laws(agg: Aggregation) -> list[str]:
     kind = agg.core_kind
     kind = "collect" if kind in ("concat", "collect_distinct") else kind
-    feeds = 2 if agg.kind in PAIRS or agg.kind.startswith("arg_") else 1
+    columns = 2 if agg.kind in PAIRS or agg.kind.startswith("arg_") else 1
     held = [
         True,
-        _core.commutes(kind, feeds),
-        _core.obeys_law("inverse", [(kind, False)], feeds),
-        _core.obeys_law("selection", [(kind, False)], feeds),
+        _core.commutes(kind, columns),
+        _core.obeys_law("inverse", [(kind, False)], columns),
+        _core.obeys_law("selection", [(kind, False)], columns),
     ]
     return ["yes" if holds else "–" for holds in held]
 

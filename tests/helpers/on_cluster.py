@@ -42,7 +42,7 @@ def python(folder: Path) -> str:
 
 
 def main() -> None:
-    """Answers the rows of a feed both queries."""
+    """Answers the rows of a source both queries."""
     folder = Path(sys.argv[1])
     os.environ["PYSPARK_PYTHON"] = python(folder)
     config = {

@@ -24,7 +24,7 @@ import pyspark  # noqa: E402
 import pytest  # noqa: E402
 from parity import HOPPING  # noqa: E402
 from random_tables import NEAR, random_table  # noqa: E402
-from streams import LATE, ROLLING, Feed, read, start  # noqa: E402
+from streams import LATE, ROLLING, FileSource, read, start  # noqa: E402
 
 import slidewise as sw  # noqa: E402
 from slidewise.errors import SpecError  # noqa: E402
@@ -179,7 +179,7 @@ def _left(rows: pa.Table) -> pa.Table:
 
 def streams(spark: Any, differing: Differing, folder: Path) -> None:
     """Runs a stream per emit, stopped and restarted from its checkpoint."""
-    feed = Feed(folder, 8, LATE)
+    source = FileSource(folder, 8, LATE)
     queries = {
         "final": (rolling, ROLLING),
         "arrival": (rolling, ROLLING),
@@ -188,14 +188,14 @@ def streams(spark: Any, differing: Differing, folder: Path) -> None:
     }
     by = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
     for restart in (False, True):
-        feed.write(3)
+        source.write(3)
         for emit, (function, call) in queries.items():
             answers = function(read(spark, folder), **call, late=LATE, emit=emit)
             query = start(answers, folder, emit)
             query.awaitTermination()
             assert metrics(query)["batches"] >= 3
             ours = to_arrow(spark.read.parquet(str(folder / emit)))
-            expected = feed.expected(emit, call)
+            expected = source.expected(emit, call)
             if "batch" in expected.column_names:
                 expected = expected.drop_columns("batch")
             what = f"stream, {emit}" + (", from its checkpoint" if restart else "")

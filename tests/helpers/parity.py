@@ -28,7 +28,7 @@ from streams import (
     LATE,
     RENAMES,
     ROLLING,
-    Feed,
+    FileSource,
     assert_same,
     read,
     start,
@@ -92,7 +92,7 @@ class Script:
         partitions = self.random.choice([1, 1, 2, 2, 3, 4])
         self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
         self.buckets = self.random.choice([1, 3, 8])
-        self.feed, self.folder = Feed(folder, seed, LATE), folder
+        self.source, self.folder = FileSource(folder, seed, LATE), folder
         self.steps, self.names = steps, names
         self.counts: Counter[str] = Counter(streams=1)
 
@@ -106,7 +106,7 @@ class Script:
         stops = sorted(self.random.sample(range(1, self.steps), many))
         before = 0
         for stop in [*stops, self.steps]:
-            self.feed.write(stop - before)
+            self.source.write(stop - before)
             # The next round reads the rest of an interrupted one.
             interrupt = stop < self.steps and self.random.random() < 0.5
             after = self.random.randrange(stop - before) if interrupt else None
@@ -114,8 +114,8 @@ class Script:
             before = stop
         for name in self.names:
             self._compare(name)
-        rows = sum(map(len, self.feed.batches))
-        accepted = sum(map(len, self.feed.accepted()))
+        rows = sum(map(len, self.source.batches))
+        accepted = sum(map(len, self.source.accepted()))
         self.counts.update(batches=self.steps, rows=rows, late=rows - accepted)
         return self.counts
 
@@ -149,8 +149,8 @@ class Script:
 
     def _compare(self, name: str) -> None:
         emit, spec = QUERIES[name]
-        feed = self.feed.as_read(self.folder / f"{name}-checkpoint")
-        expected = feed.expected(emit, spec, then_by="id")
+        source = self.source.as_read(self.folder / f"{name}-checkpoint")
+        expected = source.expected(emit, spec, then_by="id")
         ours = written(self.spark, self.folder, name)
         assert_same(ours, expected, BY.get(emit, ["id"]))
         self.counts["answers"] += len(expected)

@@ -66,7 +66,7 @@ RENAMES = {
 WORKERS = {"spark.python.daemon.module": "warm_workers"}
 
 
-class Feed:
+class FileSource:
     """Random micro-batches with late rows, in bursts, written as files."""
 
     def __init__(self, folder: Path, seed: int, late: dt.timedelta) -> None:
@@ -118,7 +118,7 @@ class Feed:
             "came": draw.randrange(5),
         }
 
-    def as_read(self, checkpoint: Path) -> "Feed":
+    def as_read(self, checkpoint: Path) -> "FileSource":
         """The batches as a query has read them, by its checkpoint.
 
         A query that is stopped after it has listed a file, and before the micro-batch
@@ -130,12 +130,12 @@ class Feed:
                 last = path.read_text().splitlines()[-1]
                 offsets[int(path.name)] = int(json.loads(last)["logOffset"]) + 1
         ends = sorted(set(offsets.values()))
-        feed = copy.copy(self)
-        feed.batches = [
+        source = copy.copy(self)
+        source.batches = [
             pa.concat_tables(self.batches[start:end])
             for start, end in itertools.pairwise([0, *ends])
         ]
-        return feed
+        return source
 
     def watermark(self, batches: int) -> dt.datetime | None:
         """Spark's watermark after a number of batches."""
@@ -212,7 +212,7 @@ def _over(windows: pa.Table, end: dt.datetime) -> pa.Table:
 
 
 def trips() -> pa.Table:
-    """Citi Bike trips as rows of a feed, in the order of their ends."""
+    """Citi Bike trips as rows of a source, in the order of their ends."""
     path = _data("citibike-2018-07-sample.csv")
     times = ["starttime", "stoptime"]
     table = read_table(path, on=times, time_format="%m/%d/%y %H:%M:%S")
@@ -226,7 +226,7 @@ def trips() -> pa.Table:
 
 
 def flights() -> pa.Table:
-    """Flights as rows of a feed, in the order of their departures."""
+    """Flights as rows of a source, in the order of their departures."""
     rows = json.loads(_data("flights-2001-20k.json").read_text())
     table = pa.Table.from_pylist(rows)
     minutes = pc.cast(table["delay"], pa.int64())
@@ -252,7 +252,7 @@ def _data(name: str) -> Path:
 
 
 def read(spark: Any, folder: Path) -> Any:
-    """The streaming DataFrame of a feed."""
+    """The streaming DataFrame of a source."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     stream = spark.readStream.schema(from_arrow_schema(SCHEMA))

@@ -12,7 +12,7 @@ from streams import (
     LATE,
     ROLLING,
     SCHEMA,
-    Feed,
+    FileSource,
     assert_same,
     read,
     start,
@@ -86,12 +86,12 @@ def test_timers_of_another_query_are_refused() -> None:
 
 def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
     """The micro-batch is refused as a whole; the first query then continues."""
-    feed = Feed(tmp_path, 11, LATE)
-    feed.write(2)
+    source = FileSource(tmp_path, 11, LATE)
+    source.write(2)
     call: dict[str, Any] = {**ROLLING, "late": LATE}
     stream = read(spark, tmp_path)
     start(rolling(stream, **call), tmp_path, "guarded").awaitTermination()
-    feed.write(1)
+    source.write(1)
     message = "for another query: column 'x' was int64, and is double"
     retyped = rolling(stream.withColumn("x", sf.col("x").cast("double")), **call)
     with pytest.raises(Exception, match=message):
@@ -101,12 +101,12 @@ def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
         start(fewer, tmp_path, "guarded").awaitTermination()
     start(rolling(stream, **call), tmp_path, "guarded").awaitTermination()
     ours = written(spark, tmp_path, "guarded")
-    assert_same(ours, feed.expected("final", ROLLING), ["id"])
+    assert_same(ours, source.expected("final", ROLLING), ["id"])
 
 
 def test_unused_columns_and_output_modes_may_change(spark: Any, tmp_path: Path) -> None:
     """The state contains neither of them."""
-    feed = Feed(tmp_path, 12, LATE)
+    source = FileSource(tmp_path, 12, LATE)
     given: list[pa.Table] = []
 
     def keep(rows: Any, _batch: int) -> None:
@@ -115,11 +115,11 @@ def test_unused_columns_and_output_modes_may_change(spark: Any, tmp_path: Path) 
     stream = read(spark, tmp_path)
     more = stream.drop("came").withColumn("more", sf.lit(1))
     for mode, rows in [("append", stream), ("update", more)]:
-        feed.write(2)
+        source.write(2)
         answers = rolling(rows, **ROLLING, late=LATE, emit="update")
         writer = answers.writeStream.outputMode(mode).foreachBatch(keep)
         writer = writer.option("checkpointLocation", str(tmp_path / "state"))
         writer.trigger(availableNow=True).start().awaitTermination()
     ours = pa.concat_tables(table for table in given if len(table))
     by = ["key", "t", "n_2m"]
-    assert_same(ours, feed.expected("update", ROLLING), by)
+    assert_same(ours, source.expected("update", ROLLING), by)

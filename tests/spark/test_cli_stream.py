@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from streams import SCHEMA, START, Feed, assert_same, written
+from streams import SCHEMA, START, FileSource, assert_same, written
 
 import slidewise as sw
 from slidewise.cli.main import main
@@ -27,50 +27,50 @@ REQUEST = {"on": "t", "by": "key", "aggs": AGGS}
 
 
 @pytest.fixture
-def feed(tmp_path: Path) -> Feed:
-    made = Feed(tmp_path, 8, LATE)
+def source(tmp_path: Path) -> FileSource:
+    made = FileSource(tmp_path, 8, LATE)
     made.write(3)
     return made
 
 
-def stream(feed: Feed, *more: str) -> list[str]:
-    """The command over the files of a feed, one file per micro-batch."""
-    folder = str(feed.folder / "in")
+def stream(source: FileSource, *more: str) -> list[str]:
+    """The command over the files of a source, one file per micro-batch."""
+    folder = str(source.folder / "in")
     several = ["--files-per-trigger", "1", "--late", "30s", "--trigger", "once"]
     return ["stream", folder, *SPEC, *several, *more]
 
 
 def test_files_to_parquet_continue_from_the_checkpoint(
-    spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
+    spark, source, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Late rows are counted; the printed sum is of the last run only."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
-    command = stream(feed, "--window", "10s", *out)
+    command = stream(source, "--window", "10s", *out)
     assert main(command) == 0
-    feed.write(1)
+    source.write(1)
     assert main(command) == 0
     spec = {**REQUEST, "windows": "10s"}
-    assert_same(written(spark, tmp_path, "out"), feed.expected("final", spec), ["id"])
+    assert_same(written(spark, tmp_path, "out"), source.expected("final", spec), ["id"])
     printed = capsys.readouterr().err
     line = r"batch \d+: [\d,]+ rows?, .+/s, \d+ answers?, watermark 2024-.+, \d+ late,"
     assert len(re.findall(line, printed)) >= 4
     sums = re.findall(
         r"^(\d+) rows? in .* s, (\d+) of them late", printed, re.MULTILINE
     )
-    assert sum(int(rows) for rows, _ in sums) == sum(map(len, feed.batches))
-    late = sum(map(len, feed.batches)) - sum(map(len, feed.accepted()))
+    assert sum(int(rows) for rows, _ in sums) == sum(map(len, source.batches))
+    late = sum(map(len, source.batches)) - sum(map(len, source.accepted()))
     assert sum(int(count) for _, count in sums) == late > 0
 
 
 def test_hopping_without_a_sink_prints_results(
-    spark, feed, capsys: pytest.CaptureFixture[str]
+    spark, source, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Results go to the terminal, and no checkpoint is kept."""
-    command = stream(feed, "--window", "1m", "--every", "30s", "--quiet")
+    command = stream(source, "--window", "1m", "--every", "30s", "--quiet")
     assert main(command) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    expected = feed.expected("slide", {**REQUEST, "window": "1m", "every": "30s"})
+    expected = source.expected("slide", {**REQUEST, "window": "1m", "every": "30s"})
     rows = len(re.findall(r"^(?:k\d+|·) ", captured.out, re.MULTILINE))
     rest = re.findall(r"^\.\.\. and ([\d,]+) more rows", captured.out, re.MULTILINE)
     assert rows + sum(int(more.replace(",", "")) for more in rest) == len(expected)
@@ -120,9 +120,9 @@ def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_print_one_line(
-    spark, feed, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+    spark, source, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
-    command = ["stream", str(feed.folder / "in"), *SPEC, "--window", "1m", *more]
+    command = ["stream", str(source.folder / "in"), *SPEC, "--window", "1m", *more]
     assert main(command) == 2
     printed = capsys.readouterr().err
     assert message in printed
@@ -142,33 +142,33 @@ def test_empty_folders_and_missing_schemas_are_refused(
 
 
 def test_another_query_on_the_checkpoint_prints_one_line(
-    spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
+    spark, source, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A stream that fails prints the reason in one line, also without new rows."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
-    assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
-    other = stream(feed, "--window", "2m", "--quiet", *out)
+    assert main(stream(source, "--window", "1m", "--quiet", *out)) == 0
+    other = stream(source, "--window", "2m", "--quiet", *out)
     file = tmp_path / "state" / "slidewise.json"
     for more in (False, True):
         if more:
             # The state knows by itself.
             file.unlink()
-            feed.write(1)
+            source.write(1)
         assert main(other) == 2
         printed = capsys.readouterr().err
         assert "was made for another query" in printed
         assert printed.count("\n") == 1
-    assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
+    assert main(stream(source, "--window", "1m", "--quiet", *out)) == 0
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(bool(kafka_broker.reason()), reason=str(kafka_broker.reason()))
-def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
+def test_kafka_to_kafka(spark, source, tmp_path: Path) -> None:
     """The command has the results of the functions; a marker emits the last answers."""
     from pyspark.sql import functions as sf
 
     schema = "id long, t timestamp, key string, x long, end boolean"
-    rows = pa.concat_tables(feed.batches).select(["id", "t", "key", "x"])
+    rows = pa.concat_tables(source.batches).select(["id", "t", "key", "x"])
     end = {"id": -1, "t": START + dt.timedelta(days=1), "end": True}
     table = pa.Table.from_pylist([*rows.to_pylist(), end])
     with kafka_broker.broker(tmp_path / "broker") as address:
@@ -200,10 +200,10 @@ def test_a_machine_too_busy_to_start_a_python() -> None:
     assert "too busy" in _explain_failure(Namespace(), reason)
 
 
-def test_ctrl_c_ends_the_stream(feed, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_stream(source, tmp_path: Path) -> None:
     """The answers so far are written, and the exit code is 130."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
-    command = stream(feed, "--window", "1m", *out)
+    command = stream(source, "--window", "1m", *out)
     command[command.index("once")] = "1s"
     with (tmp_path / "printed").open("w") as printed:
         running = subprocess.Popen(
@@ -229,7 +229,7 @@ def test_ctrl_c_ends_the_stream(feed, tmp_path: Path) -> None:
     names = list((tmp_path / "out").glob("*.parquet"))
     rows = pa.concat_tables([pq.read_table(name) for name in names])
     spec = {**REQUEST, "windows": "1m"}
-    ids = feed.expected("final", spec)["id"].to_pylist()
+    ids = source.expected("final", spec)["id"].to_pylist()
     assert set(rows["id"].to_pylist()) <= set(ids)
     assert pc.count_distinct(rows["id"]).as_py() == len(rows) > 0
     assert SCHEMA.names == rows.column_names[: len(SCHEMA.names)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from streams import LATE, Feed, assert_same, written
+from streams import LATE, FileSource, assert_same, written
 
 import slidewise as sw
 
@@ -50,8 +50,8 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
     """Keys and buckets of streams move between executors."""
     from on_cluster import BATCH, ROLLING
 
-    feed = Feed(tmp_path, 9, LATE)
-    feed.write(3)
+    source = FileSource(tmp_path, 9, LATE)
+    source.write(3)
     write_archive(tmp_path / "slidewise.zip")
     paths = [str(HELPERS), str(PACKAGE.parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -68,7 +68,7 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
     log = (tmp_path / "log").read_text()
     assert done.returncode == 0, log[-4000:]
     assert "executors 2" in log
-    table = pa.concat_tables(feed.batches)
+    table = pa.concat_tables(source.batches)
     assert_same(written(spark, tmp_path, "batch"), sw.rolling(table, **BATCH), ["id"])
     for emit, call, by in [
         ("final", ROLLING, ["id"]),
@@ -84,5 +84,5 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
             ["key", "window_end"],
         ),
     ]:
-        expected = feed.expected(emit, call)
+        expected = source.expected(emit, call)
         assert_same(written(spark, tmp_path, emit), expected, by)

@@ -51,7 +51,7 @@ assert hops.to_pylist() == sw.hopping(table, **call).to_pylist()
 STREAM = """
 from pathlib import Path
 from slidewise.spark import Listener, metrics, rolling
-from streams import LATE, ROLLING, Feed, assert_same, read, start, written
+from streams import LATE, ROLLING, FileSource, assert_same, read, start, written
 
 provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 for name, value in [
@@ -61,24 +61,24 @@ for name, value in [
 ]:
     spark.conf.set(name, value)
 folder = Path(sys.argv[1])
-feed, reported = Feed(folder, 8, LATE), []
-feed.write(4)
-history, feed.batches = feed.batches[0], feed.batches[1:]
-feed.rewrite()
+source, reported = FileSource(folder, 8, LATE), []
+source.write(4)
+history, source.batches = source.batches[0], source.batches[1:]
+source.rewrite()
 spark.streams.addListener(Listener(lambda _, counts: reported.append(counts["rows"])))
 query = start(rolling(read(spark, folder), **ROLLING, late=LATE), folder, "final")
 query.awaitTermination()
 ours = written(spark, folder, "final")
-assert_same(ours, feed.expected("final", ROLLING), ["id"])
+assert_same(ours, source.expected("final", ROLLING), ["id"])
 counts = [metrics(progress) for progress in query.recentProgress]
-assert sum(batch["rows"] for batch in counts) == sum(map(len, feed.batches))
+assert sum(batch["rows"] for batch in counts) == sum(map(len, source.batches))
 assert metrics(query)["state_bytes"] > 0
 history = spark.createDataFrame(history)
 begun = rolling(read(spark, folder), **ROLLING, late=LATE, initial=history)
 query = start(begun, folder, "begun")
 query.awaitTermination()
 assert len(written(spark, folder, "begun")) == len(ours)
-assert sum(reported) >= sum(map(len, feed.batches))
+assert sum(reported) >= sum(map(len, source.batches))
 spark.stop()
 """
 

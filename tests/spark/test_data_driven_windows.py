@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from streams import LATE, Feed, assert_same, read, start, written
+from streams import LATE, FileSource, assert_same, read, start, written
 
 import slidewise as sw
 from slidewise.spark import explain, hopping, rolling
@@ -110,7 +110,7 @@ STREAMED: dict[str, dict[str, Any]] = {
 
 
 def flagged(batch: pa.Table) -> pa.Table:
-    """A batch of a feed with flags, some of them null."""
+    """A batch of a source with flags, some of them null."""
     flag = pc.equal(pc.bit_wise_and(batch["x"], 3), 0)
     return batch.append_column("f", flag)
 
@@ -118,16 +118,16 @@ def flagged(batch: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("name", STREAMED)
 def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> None:
     """Two runs of the query give the answers up to the watermark."""
-    feed = Feed(tmp_path, 7, LATE)
+    source = FileSource(tmp_path, 7, LATE)
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, **STREAMED[name]}
     for _ in range(2):
-        feed.write(3)
+        source.write(3)
         rows = read(spark, tmp_path).selectExpr("*", "x & 3 = 0 AS f")
         answers = hopping(rows, **call, late=LATE, then_by="id")
         start(answers, tmp_path, "out").awaitTermination()
-    table = flagged(pa.concat_tables(feed.accepted()).sort_by("id"))
+    table = flagged(pa.concat_tables(source.accepted()).sort_by("id"))
     expected = sw.hopping(table, **call)
-    over = pc.less_equal(expected["window_end"], feed.watermark(6))
+    over = pc.less_equal(expected["window_end"], source.watermark(6))
     ours = written(spark, tmp_path, "out")
     expected = expected.filter(over).cast(ours.schema)
     assert len(expected) > 60
@@ -136,17 +136,17 @@ def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> N
 
 
 def test_streams_roll_as_the_table(spark: Any, tmp_path: Path) -> None:
-    feed = Feed(tmp_path, 9, LATE)
+    source = FileSource(tmp_path, 9, LATE)
     windows = [sw.landmark("f"), sw.delta("t", "40s"), "30s", sw.rows(4)]
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, "windows": windows}
     for _ in range(2):
-        feed.write(3)
+        source.write(3)
         rows = read(spark, tmp_path).selectExpr("*", "x & 3 = 0 AS f")
         answers = rolling(rows, **call, late=LATE, then_by="id")
         start(answers, tmp_path, "out").awaitTermination()
-    table = flagged(pa.concat_tables(feed.accepted()).sort_by("id"))
+    table = flagged(pa.concat_tables(source.accepted()).sort_by("id"))
     expected = sw.rolling(table.drop_columns("batch"), **call)
-    expected = expected.filter(pc.less_equal(expected["t"], feed.watermark(6)))
+    expected = expected.filter(pc.less_equal(expected["t"], source.watermark(6)))
     ours = written(spark, tmp_path, "out")
     assert len(expected) > 60
     assert_same(ours, expected.cast(ours.schema), ["id"])

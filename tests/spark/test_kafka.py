@@ -9,7 +9,7 @@ import kafka_broker
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from streams import SCHEMA, START, Feed, assert_same
+from streams import SCHEMA, START, FileSource, assert_same
 
 import slidewise as sw
 from slidewise.spark import metrics, rolling
@@ -111,14 +111,14 @@ def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
     """After bursts out of order and a restart, the consumer has the batch results."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    feed = Feed(tmp_path, 21, LATE)
-    feed.write(6)
+    source = FileSource(tmp_path, 21, LATE)
+    source.write(6)
     schema = SCHEMA.append(pa.field("end", pa.bool_()))
     events, features = (Topic(spark, address, name) for name in ("events", "features"))
     end = {"id": -1, "t": START + dt.timedelta(days=1), "end": True}
     marker = pa.Table.from_pylist([end], schema)
     counts = []
-    for bursts in (feed.batches[:3], [*feed.batches[3:], marker]):
+    for bursts in (source.batches[:3], [*source.batches[3:], marker]):
         for at, burst in enumerate(bursts):
             if burst is not marker:
                 burst = burst.append_column("end", pa.nulls(len(burst), pa.bool_()))
@@ -136,7 +136,7 @@ def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
     assert again == counts[-1]["answers"] > 0
     ours = features.consume(answers.schema).drop_columns("end")
     late = ours.filter(ours["_late"])["id"].to_pylist()
-    sent = pa.concat_tables(feed.batches)
+    sent = pa.concat_tables(source.batches)
     assert sorted(ours["id"].to_pylist()) == sorted(sent["id"].to_pylist())
     assert len(late) == sum(row["late"] for row in counts) > 0
     accepted = sent.filter(pc.invert(pc.is_in(sent["id"], pa.array(late))))

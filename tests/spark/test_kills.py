@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from seeds import SEED
-from streams import LATE, ROLLING, Feed, assert_same, written
+from streams import LATE, ROLLING, FileSource, assert_same, written
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 DRIVER = {
@@ -65,8 +65,8 @@ def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
 @pytest.mark.parametrize("sink", SINKS)
 def test_kills_lose_and_repeat_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
     """Drivers are killed at named phases, workers and tasks in between."""
-    feed = Feed(tmp_path, 1, LATE)
-    feed.write(BATCHES * (DRIVERS + 1))
+    source = FileSource(tmp_path, 1, LATE)
+    source.write(BATCHES * (DRIVERS + 1))
     for at, plan in enumerate(plans(sink)):
         code = run(tmp_path, sink, plan)
         expected = -9 if at < DRIVERS else 0
@@ -77,4 +77,4 @@ def test_kills_lose_and_repeat_nothing(spark: Any, tmp_path: Path, sink: str) ->
     assert kills.count("\n") == DRIVERS + WORKERS
     ours = written(spark, tmp_path, "out")
     ours = ours.drop_columns([name for name in ours.column_names if name == "batch"])
-    assert_same(ours, feed.expected("final", ROLLING), ["id"])
+    assert_same(ours, source.expected("final", ROLLING), ["id"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from streams import SCHEMA, START, Feed, read, start
+from streams import SCHEMA, START, FileSource, read, start
 
 import slidewise as sw
 from slidewise.errors import SpecError
@@ -17,10 +17,10 @@ CALL: dict[str, Any] = {"on": "t", "windows": "1m", "aggs": {"n": sw.count()}}
 
 
 def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
-    feed = Feed(tmp_path, 0, dt.timedelta())
+    source = FileSource(tmp_path, 0, dt.timedelta())
     for minutes in ([0, 1], [2, 0], [3]):
         rows = [{"id": 0, "t": START + dt.timedelta(minutes=at)} for at in minutes]
-        feed.put(pa.Table.from_pylist(rows, SCHEMA))
+        source.put(pa.Table.from_pylist(rows, SCHEMA))
     answers = rolling(read(spark, tmp_path), **CALL, late="0s")
     query = start(answers, tmp_path, "out")
     query.awaitTermination()
@@ -53,7 +53,7 @@ def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
 
 
 def test_other_queries_are_refused(spark: Any, tmp_path: Path) -> None:
-    Feed(tmp_path, 0, dt.timedelta()).write(1)
+    FileSource(tmp_path, 0, dt.timedelta()).write(1)
     query = start(read(spark, tmp_path), tmp_path, "out")
     query.awaitTermination()
     with pytest.raises(SpecError, match="no windows of slidewise"):

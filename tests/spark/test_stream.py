@@ -15,7 +15,7 @@ from streams import (
     ROLLING,
     SCHEMA,
     START,
-    Feed,
+    FileSource,
     assert_same,
     flights,
     last_of,
@@ -53,9 +53,9 @@ def test_late_rows_correct_results(
     spark: Any, tmp_path: Path, emits: list[str]
 ) -> None:
     """The last results are those over all rows that were ingested."""
-    feed = Feed(tmp_path, 100, LATE)
+    source = FileSource(tmp_path, 100, LATE)
     for _ in range(2):
-        feed.write(3)
+        source.write(3)
         queries = []
         for emit in emits:
             spec = CORRECTED[emit]
@@ -69,7 +69,7 @@ def test_late_rows_correct_results(
             query.awaitTermination()
     for emit, query in zip(emits, queries, strict=True):
         allowance = dt.timedelta(seconds=SECONDS[emit])
-        expected = feed.expected(emit, CORRECTED[emit], allowance=allowance)
+        expected = source.expected(emit, CORRECTED[emit], allowance=allowance)
         ours = written(spark, tmp_path, emit)
         counts = [metrics(progress) for progress in query.recentProgress]
         if emit in ("final", "slide"):
@@ -89,9 +89,9 @@ def test_late_rows_correct_results(
 
 def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
     """`emit="change"`: a key's last result is that of all rows, at the watermark."""
-    feed = Feed(tmp_path, 100, LATE)
+    source = FileSource(tmp_path, 100, LATE)
     for _ in range(2):
-        feed.write(3)
+        source.write(3)
         answers = rolling(
             read(spark, tmp_path),
             **SHORT,
@@ -106,11 +106,11 @@ def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
     last: dict[Any, dict[str, Any]] = {}
     for row in ours.sort_by([("batch", "ascending"), ("t", "ascending")]).to_pylist():
         last[row["key"]] = row
-    end = feed.watermark(len(feed.batches))
+    end = source.watermark(len(source.batches))
     keys = pa.array(list(last), SCHEMA.field("key").type)
     times = pa.array([max(row["t"], end) for row in last.values()])
     labels = pa.table({"key": keys, "t": times.cast(SCHEMA.field("t").type)})
-    accepted = pa.concat_tables(feed.accepted(dt.timedelta(seconds=50)))
+    accepted = pa.concat_tables(source.accepted(dt.timedelta(seconds=50)))
     assert set(accepted["key"].to_pylist()) == set(last)
     table = accepted.drop_columns("batch").sort_by("id")
     expected = sw.rolling(table, **SHORT, at=labels)
@@ -123,43 +123,43 @@ def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
     """Trips arrive in order of their ends, flights in order of their departures."""
     tables = {"final": trips, "arrival": flights}
     late = dt.timedelta(hours=2)
-    feeds, queries = {}, []
+    sources, queries = {}, []
     call = {**ROLLING, "windows": ["1h", "24h"], "aggs": {**AGGS, **ORDERED}}
     for emit, table in tables.items():
-        feed = feeds[emit] = Feed(tmp_path / emit, 0, late)
+        source = sources[emit] = FileSource(tmp_path / emit, 0, late)
         rows = table()
         share = len(rows) // 4 + 1
         for start_at in range(0, len(rows), share):
-            feed.put(rows.slice(start_at, share))
-        stream = read(spark, feed.folder)
+            source.put(rows.slice(start_at, share))
+        stream = read(spark, source.folder)
         answers = rolling(stream, **call, late=late, emit=emit, then_by="id")
-        queries.append(start(answers, feed.folder, "out"))
+        queries.append(start(answers, source.folder, "out"))
     for query in queries:
         query.awaitTermination()
-    for emit, feed in feeds.items():
-        expected = feed.expected(emit, call)
-        assert_same(written(spark, feed.folder, "out"), expected, ["id"])
+    for emit, source in sources.items():
+        expected = source.expected(emit, call)
+        assert_same(written(spark, source.folder, "out"), expected, ["id"])
 
 
 def test_late_rows_are_flagged_and_counted(spark: Any, tmp_path: Path) -> None:
     """Every row has results, or is late."""
-    feed = Feed(tmp_path, 4, LATE)
-    feed.write(4)
+    source = FileSource(tmp_path, 4, LATE)
+    source.write(4)
     answers = rolling(
         read(spark, tmp_path), **ROLLING, late=LATE, emit="arrival", late_rows="flag"
     )
     query = start(answers, tmp_path, "flagged")
     query.awaitTermination()
     ours = written(spark, tmp_path, "flagged")
-    accepted = pa.concat_tables(feed.accepted())["id"]
+    accepted = pa.concat_tables(source.accepted())["id"]
     late = ours.filter(ours["_late"])
-    everything = sorted(pa.concat_tables(feed.batches)["id"].to_pylist())
+    everything = sorted(pa.concat_tables(source.batches)["id"].to_pylist())
     assert sorted(ours["id"].to_pylist()) == everything
     assert late["n_10s"].null_count == len(late) == len(everything) - len(accepted) > 0
     counts = [metrics(progress) for progress in query.recentProgress]
     assert sum(row["late"] for row in counts) == len(late)
     assert sum(row["rows"] for row in counts) == len(everything)
-    keys = [pc.count_distinct(rows["key"], mode="all") for rows in feed.accepted()]
+    keys = [pc.count_distinct(rows["key"], mode="all") for rows in source.accepted()]
     assert [row["keys"] for row in counts if row["rows"]] == [
         key.as_py() for key in keys
     ]
@@ -169,22 +169,22 @@ def test_late_rows_are_flagged_and_counted(spark: Any, tmp_path: Path) -> None:
 
 def test_a_marker_emits_the_last_rows(spark: Any, tmp_path: Path) -> None:
     """A marker moves the watermark, and is in no window."""
-    feed = Feed(tmp_path, 3, LATE)
-    feed.write(2)
+    source = FileSource(tmp_path, 3, LATE)
+    source.write(2)
     end = START + dt.timedelta(days=1)
-    feed.put(pa.Table.from_pylist([{"id": -1, "t": end, "key": None}], SCHEMA))
+    source.put(pa.Table.from_pylist([{"id": -1, "t": end, "key": None}], SCHEMA))
     marked = read(spark, tmp_path).withColumn("end", sf.col("id") == -1)
     answers = rolling(marked, **ROLLING, late=LATE, emit="final", marker="end")
     start(answers, tmp_path, "marked").awaitTermination()
     ours = written(spark, tmp_path, "marked").drop_columns("end")
-    table = pa.concat_tables(feed.accepted()[:2]).drop_columns("batch")
+    table = pa.concat_tables(source.accepted()[:2]).drop_columns("batch")
     assert_same(ours, sw.rolling(table, **ROLLING), ["id"])
 
 
 def test_days_decimals_and_structs_are_keys(spark: Any, tmp_path: Path) -> None:
     """The rule is that for tables: both zeros are one key, in structs and lists too."""
-    feed = Feed(tmp_path, 6, LATE)
-    feed.write(3)
+    source = FileSource(tmp_path, 6, LATE)
+    source.write(3)
     exprs = {
         "day": "cast(t AS date)",
         "price": "cast(x AS decimal(21, 2))",
@@ -201,7 +201,7 @@ def test_days_decimals_and_structs_are_keys(spark: Any, tmp_path: Path) -> None:
         queries.append(start(answers, tmp_path, name))
     for query in queries:
         query.awaitTermination()
-    table = pa.concat_tables(feed.accepted())
+    table = pa.concat_tables(source.accepted())
     table = table.append_column("day", table["t"].cast(pa.date32()))
     table = table.append_column("price", table["x"].cast(pa.decimal128(21, 2)))
     zeros = [None if x is None else x * 0.0 for x in table["x"].to_pylist()]
@@ -218,30 +218,30 @@ def test_days_decimals_and_structs_are_keys(spark: Any, tmp_path: Path) -> None:
 
 def test_history_is_in_the_first_windows(spark: Any, tmp_path: Path) -> None:
     """Rows of initial= are in windows, and get no results."""
-    feed = Feed(tmp_path, 5, LATE)
-    feed.write(5)
-    history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
+    source = FileSource(tmp_path, 5, LATE)
+    source.write(5)
+    history, source.batches = pa.concat_tables(source.batches[:3]), source.batches[3:]
     pq.write_table(history, tmp_path / "history.parquet")
-    feed.rewrite()
+    source.rewrite()
     initial = spark.read.parquet(str(tmp_path / "history.parquet"))
     answers = rolling(
         read(spark, tmp_path), **ROLLING, late=LATE, emit="final", initial=initial
     )
     start(answers, tmp_path, "begun").awaitTermination()
-    new = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    new = pa.concat_tables(source.accepted()).drop_columns("batch")
     expected = sw.rolling(pa.concat_tables([history, new]), **ROLLING)
     expected = expected.slice(len(history))
-    end = feed.watermark(len(feed.batches))
+    end = source.watermark(len(source.batches))
     expected = expected.filter(pc.less_equal(expected["t"], end))
     assert_same(written(spark, tmp_path, "begun"), expected, ["id"])
 
 
 def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> None:
     """The history has deletions; results do not depend on the buckets."""
-    feed = Feed(tmp_path, 6, LATE)
-    feed.write(6)
-    history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
-    feed.rewrite()
+    source = FileSource(tmp_path, 6, LATE)
+    source.write(6)
+    history, source.batches = pa.concat_tables(source.batches[:3]), source.batches[3:]
+    source.rewrite()
     gone = sf.col("id").isNull()
     # Those that are alone at their key and time, so that it is known what is deleted.
     alone = history.group_by(["key", "t"]).aggregate([("id", "min"), ("id", "count")])
@@ -266,10 +266,10 @@ def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> No
         )
         start(answers, tmp_path, f"buckets-{buckets}").awaitTermination()
     left = history.filter(pc.invert(chosen))
-    new = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    new = pa.concat_tables(source.accepted()).drop_columns("batch")
     expected = sw.hopping(pa.concat_tables([left, new]), **{**HOPPING, "window": "40s"})
     begun = pc.max(left["t"]).as_py()
-    ended = feed.watermark(len(feed.batches))
+    ended = source.watermark(len(source.batches))
     tick = dt.timedelta(microseconds=1)
     expected = expected.filter(pc.greater(expected["window_end"], begun + tick))
     expected = expected.filter(pc.less_equal(expected["window_end"], ended + tick))
@@ -281,23 +281,23 @@ def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> No
 
 def test_deleted_rows_are_dropped(spark: Any, tmp_path: Path) -> None:
     """Results are those of a batch DataFrame without the late rows."""
-    feed = Feed(tmp_path, 4, LATE)
-    feed.write(4)
-    for at, batch in enumerate(feed.batches):
+    source = FileSource(tmp_path, 4, LATE)
+    source.write(4)
+    for at, batch in enumerate(source.batches):
         deletes = batch.filter(pc.equal(pc.bit_wise_and(batch["id"], 7), 1))
         nowhere = pa.nulls(len(deletes), pa.int64())
         deletes = deletes.set_column(0, SCHEMA.field("id"), nowhere)
-        feed.batches[at] = pa.concat_tables([batch, deletes])
-    feed.rewrite()
+        source.batches[at] = pa.concat_tables([batch, deletes])
+    source.rewrite()
     call = {**ROLLING, "late": LATE, "deletes": "gone", "emit": "final"}
     gone = sf.col("id").isNull()
     answers = rolling(read(spark, tmp_path).withColumn("gone", gone), **call)
     start(answers, tmp_path, "deleted").awaitTermination()
-    accepted = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    accepted = pa.concat_tables(source.accepted()).drop_columns("batch")
     pq.write_table(accepted, tmp_path / "accepted.parquet")
     table = spark.read.parquet(str(tmp_path / "accepted.parquet"))
     expected = rolling(table.withColumn("gone", gone), **call).toArrow()
-    end = feed.watermark(len(feed.batches))
+    end = source.watermark(len(source.batches))
     expected = expected.filter(pc.less_equal(expected["t"], end))
     ours = written(spark, tmp_path, "deleted")
     assert 0 < len(ours) < len(accepted) - pc.sum(pc.is_null(accepted["id"])).as_py()
@@ -308,8 +308,8 @@ def test_wrong_streaming_calls_are_refused_before_they_start(
     spark: Any, tmp_path: Path
 ) -> None:
     """Each raises one SpecError, which names a correct call."""
-    feed = Feed(tmp_path, 0, LATE)
-    feed.write(1)
+    source = FileSource(tmp_path, 0, LATE)
+    source.write(1)
     stream = read(spark, tmp_path)
     with pytest.raises(SpecError, match="add late='10 minutes'"):
         rolling(stream, **ROLLING)

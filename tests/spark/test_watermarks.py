@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from parity import HOPPING
 from seeds import SEED
-from streams import LATE, ROLLING, SCHEMA, Feed, assert_same, read, start, written
+from streams import LATE, ROLLING, SCHEMA, FileSource, assert_same, read, start, written
 
 import slidewise as sw
 from slidewise.spark import hopping, metrics, rolling
@@ -21,10 +21,10 @@ EMITS = [["final", "update"], ["slide", "arrival"]][SEED // 1_000_000 % 2]
 
 def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> None:
     first, hour = dt.datetime(1960, 1, 1, tzinfo=dt.UTC), dt.timedelta(hours=1)
-    feed = Feed(tmp_path, 0, dt.timedelta())
+    source = FileSource(tmp_path, 0, dt.timedelta())
     for ids in ([0, 1], [2, 3], [4, 5], [6]):
         rows = [{"id": at, "t": first + at * hour} for at in ids]
-        feed.put(pa.Table.from_pylist(rows, SCHEMA))
+        source.put(pa.Table.from_pylist(rows, SCHEMA))
     call = {"on": "t", "windows": "5h", "aggs": {"n": sw.count()}}
     answers = rolling(read(spark, tmp_path), **call, late="0s", emit="final")
     query = start(answers, tmp_path, "out")
@@ -43,17 +43,17 @@ def test_streams_before_1970_equal_tables(
     spark: Any, tmp_path: Path, year: int
 ) -> None:
     """Streams have late rows; the last one continues beyond 1970."""
-    feed = Feed(tmp_path, 3, LATE)
-    feed.now = dt.datetime(year, 12, 31, 23, 59, 30, tzinfo=dt.UTC)
-    feed.write(5)
-    expected = {emit: feed.expected(emit, CALL) for emit in ("final", "arrival")}
-    expected["update"] = feed.expected("update", CALL)
-    accepted = pa.concat_tables(feed.accepted())
+    source = FileSource(tmp_path, 3, LATE)
+    source.now = dt.datetime(year, 12, 31, 23, 59, 30, tzinfo=dt.UTC)
+    source.write(5)
+    expected = {emit: source.expected(emit, CALL) for emit in ("final", "arrival")}
+    expected["update"] = source.expected("update", CALL)
+    accepted = pa.concat_tables(source.accepted())
     hops = {**HOPPING, "aggs": CALL["aggs"], "empty": False}
     windows = sw.hopping(accepted, **hops)
-    end = feed.watermark(len(feed.batches)) + dt.timedelta(microseconds=1)
+    end = source.watermark(len(source.batches)) + dt.timedelta(microseconds=1)
     expected["slide"] = windows.filter(pc.less_equal(windows["window_end"], end))
-    late = sum(map(len, feed.batches)) - len(accepted)
+    late = sum(map(len, source.batches)) - len(accepted)
     assert late > 0
     queries = {}
     for emit in EMITS if year == 1960 else ["final"]:

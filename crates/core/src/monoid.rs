@@ -156,7 +156,7 @@ pub fn folds_back_one_by_one<M: Monoid>(
 /// folded in any order. ([`Monoid::commutative`] says so of a value, this of a type.)
 pub trait Commutative: Monoid {}
 
-/// A law beyond associativity that an algorithm may ask for.
+/// A law beyond associativity that an algorithm may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     /// [`Invertible`].
@@ -171,7 +171,7 @@ pub enum Law {
 pub trait Invertible: Monoid {
     /// Whether [`Invertible::inverse`] takes out every partial, exactly. Then
     /// [`Invertible::undoes`] is true of all values, and the inverse of the last value
-    /// leaves the identity: structures neither ask nor reset.
+    /// leaves the identity: structures neither check nor reset.
     const EXACT: bool = false;
 
     /// The `rest` for which `combine(oldest, rest)` is `whole`: exactly, or up to

@@ -17,7 +17,7 @@ use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 
 /// Entries by key, shared by all windows and aggregations of a request.
 ///
-/// Any number of threads may ask while one inserts; each question about one key sees all
+/// Any number of threads may query while one inserts; each question about one key sees all
 /// rows of a batch or none.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct KeyedStore {

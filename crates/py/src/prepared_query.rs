@@ -1,4 +1,4 @@
-//! `_core.PreparedQuery`: what is asked of a `KeyedStore` again and again.
+//! `_core.PreparedQuery`: windows and names that are used for many queries.
 
 use std::sync::OnceLock;
 

@@ -210,7 +210,7 @@ impl State {
     /// from now on have had only nulls.
     pub(crate) fn widen(&mut self, old: &Spec, new: &Spec) {
         let kept = old.places_of(new);
-        let types = self.widened(old, new).expect("asked before");
+        let types = self.widened(old, new).expect("checked before");
         let log = self.log.take().unwrap_or_default();
         let cause = self.window.cause();
         let schedule = self.schedule();

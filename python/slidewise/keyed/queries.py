@@ -173,8 +173,8 @@ class Queryable(Locked):
             >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
             ...                         aggs={"n": sw.count()})
             >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
-            >>> asked = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
-            >>> cards.query_many(asked, at="when")["n_10"].to_pylist()
+            >>> keys = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
+            >>> cards.query_many(keys, at="when")["n_10"].to_pylist()
             [1, 1, 0]
             >>> cards.query_many({"card": ["B", "A"]}, at=9)
             {'card': ['B', 'A'], 'n_10': [1, 1]}

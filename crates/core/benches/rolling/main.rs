@@ -158,7 +158,7 @@ impl Table {
             .collect();
         // Columns that are not used would be sorted, too.
         let used = workload.kinds.iter().map(|(_, of)| of + 1).max();
-        let columns = &columns[..used.expect("something is asked for")];
+        let columns = &columns[..used.expect("there is a request")];
         let request = Request {
             groups: workload.keyed.then_some(&self.keys[..]),
             threads: workload.threads,

@@ -184,7 +184,7 @@ impl<'a> Steps<'a> {
                 together.flat_map(|rows| rows.iter().map(arrive).chain(rows.iter().map(query)));
             return both.collect();
         };
-        let by = query_points.arrival.expect("there: `new` asked for it");
+        let by = query_points.arrival.expect("there: `new` required it");
         let mut steps = Vec::with_capacity(rows.len() + order.group(group).len());
         let mut next = 0;
         for &point in order.group(group) {

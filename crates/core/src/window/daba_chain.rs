@@ -133,7 +133,7 @@ impl<M: Monoid> Fifo<M> for DabaChain<M> {
 }
 
 impl<M: Monoid> Shared<M> for DabaChain<M> {
-    const RANKED: bool = true;
+    const MONOTONIC: bool = true;
 
     fn for_ranges(&self, ranges: usize) -> Self {
         Self::new(self.monoid().clone(), ranges)

@@ -23,7 +23,7 @@ use crate::snapshot::{Reader, Result, Writer, damaged};
 pub trait Shared<M: Monoid>: Fifo<M> {
     /// Whether it keeps its ranges apart: then [`Shared::slide`] says where each begins,
     /// and [`Shared::answers`] is for all of them. Others answer for any of the youngest.
-    const RANKED: bool = false;
+    const MONOTONIC: bool = false;
 
     /// An empty one of the same kind, for a number of ranges.
     fn for_ranges(&self, _ranges: usize) -> Self {

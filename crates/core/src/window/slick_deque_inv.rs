@@ -252,7 +252,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
 }
 
 impl<M: Invertible> Shared<M> for SlickDequeInv<M> {
-    const RANKED: bool = true;
+    const MONOTONIC: bool = true;
 
     fn for_ranges(&self, ranges: usize) -> Self {
         Self::new(self.monoid.clone(), ranges)

@@ -484,7 +484,7 @@ fn bulk_operations_cost_as_their_card() {
                 Bulk::OneByOne | Bulk::Order(_) => true,
             };
         }
-        assert!(reached, "{}: less than said", name(row, ties));
+        assert!(reached, "{}: less than stated", name(row, ties));
     });
 }
 

@@ -218,7 +218,7 @@ pub(super) fn answer(output: &Output, row: usize) -> Answer<i64> {
     match output {
         Output::I64 { values, valid, .. } if there(&valid.bytes) => Answer::I64(values[row]),
         Output::F64 { values, valid } if there(&valid.bytes) => Answer::F64(values[row]),
-        Output::List { .. } => unreachable!("no lists asked for"),
+        Output::List { .. } => unreachable!("no lists requested"),
         _ => Answer::Null,
     }
 }

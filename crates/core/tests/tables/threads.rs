@@ -274,7 +274,7 @@ fn history_is_seen_and_not_answered() {
             values[HISTORY..].to_vec()
         })
     };
-    let one = answered(HISTORY, 1).expect("what is asked for fits");
+    let one = answered(HISTORY, 1).expect("the request fits");
     for threads in [2, 5] {
         assert_eq!(answered(HISTORY, threads).as_ref(), Ok(&one), "{threads}");
         assert!(answered(0, threads).is_err(), "{threads}");

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_ranked_however_far_apart_they_are() {
+    fn values_have_ranks_however_far_apart_they_are() {
         let few = [5, -7, 5, 5, 0, -7];
         let near: Vec<i64> = (0..3_000).map(|at| at * 7_919 % 3_001).collect();
         let far: Vec<i64> = near.iter().map(|value| value % 40).collect();

@@ -310,9 +310,9 @@ impl<T: Element> ValueIndex<T> {
         let counts: Vec<(i64, u32)> = runs.map(|run| (run[0], run.len() as u32)).collect();
         if let Some(ranks) = &self.ranks {
             ranks.check()?;
-            let mut ranked = Vec::new();
-            ranks.for_each(|word, count| ranked.push((word, count)));
-            same(&ranked, &counts, "ranks")?;
+            let mut in_ranks = Vec::new();
+            ranks.for_each(|word, count| in_ranks.push((word, count)));
+            same(&in_ranks, &counts, "ranks")?;
         }
         if let Some(tally) = &self.tally {
             tally.check()?;

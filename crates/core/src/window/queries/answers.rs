@@ -57,7 +57,7 @@ impl<M: Monoid> QueryWindow<M> {
     pub(super) fn folds(&mut self, wanted: &[(usize, usize, usize)]) -> Vec<M::Partial> {
         let order = by_falling_count(wanted);
         // The queries of the final aggregator: each number of slices once, or each range.
-        let ranked = self.window.structure().is_ranked();
+        let monotonic = self.window.structure().is_monotonic();
         let mut distinct: Vec<Wanted> = Vec::with_capacity(order.len());
         let mut place_of = vec![usize::MAX; wanted.len()];
         for at in &order {
@@ -66,7 +66,7 @@ impl<M: Monoid> QueryWindow<M> {
             if slices == 0 {
                 continue;
             }
-            let same = |last: &Wanted| last.1 == slices && (!ranked || last.0 == range);
+            let same = |last: &Wanted| last.1 == slices && (!monotonic || last.0 == range);
             if !distinct.last().is_some_and(same) {
                 distinct.push((range, slices));
             }

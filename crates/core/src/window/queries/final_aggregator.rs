@@ -20,7 +20,7 @@ pub trait FinalAggregator<M: Monoid>: Send {
         self.len() == 0
     }
     /// Whether the first slice of a range may only move forward from answer to answer.
-    fn is_ranked(&self) -> bool;
+    fn is_monotonic(&self) -> bool;
     fn insert(&mut self, slice: M::Partial);
     /// Evicts the `count` earliest slices, which must exist.
     fn evict(&mut self, count: usize);
@@ -45,8 +45,8 @@ pub fn of_structure<M: Monoid, F: Shared<M>>(
 ) -> Box<dyn FinalAggregator<M>> {
     Box::new(Structure {
         fifo: fifo.for_ranges(ranges.max(1)),
-        begins: vec![0; if F::RANKED { ranges.max(1) } else { 0 }],
-        order: (0..if F::RANKED { ranges.max(1) } else { 0 }).collect(),
+        begins: vec![0; if F::MONOTONIC { ranges.max(1) } else { 0 }],
+        order: (0..if F::MONOTONIC { ranges.max(1) } else { 0 }).collect(),
         head: 0,
         tail: 0,
         counts: Vec::new(),
@@ -98,8 +98,8 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
         self.tail - self.head
     }
 
-    fn is_ranked(&self) -> bool {
-        F::RANKED
+    fn is_monotonic(&self) -> bool {
+        F::MONOTONIC
     }
 
     fn insert(&mut self, slice: M::Partial) {
@@ -116,7 +116,7 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
     }
 
     fn answers(&mut self, wanted: &[Wanted], each: &mut dyn FnMut(usize, M::Partial)) {
-        if F::RANKED {
+        if F::MONOTONIC {
             self.begin(wanted);
             let mut place_of = vec![usize::MAX; self.begins.len()];
             for (place, (range, _)) in wanted.iter().enumerate() {
@@ -142,7 +142,7 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
 
     fn check(&self, slices: &[M::Partial]) -> std::result::Result<(), String> {
         let idle = slices.len().checked_sub(self.fifo.len());
-        let idle = idle.filter(|idle| slices.len() == self.len() && (F::RANKED || *idle == 0));
+        let idle = idle.filter(|idle| slices.len() == self.len() && (F::MONOTONIC || *idle == 0));
         match idle {
             Some(idle) => self.fifo.check(&slices[idle..]),
             None => Err(format!("{} slices of {}", self.fifo.len(), slices.len())),
@@ -175,7 +175,7 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
         // Evictions since the last answer changed first slices, but no count.
         let begins = self.order.iter().map(|range| self.begins[*range]);
         let counts: Vec<usize> = begins.map(|begin| self.tail - begin.max(oldest)).collect();
-        if F::RANKED && !self.fifo.holds(&counts) {
+        if F::MONOTONIC && !self.fifo.holds(&counts) {
             return damaged(format!(
                 "the structure answers for other ranges than {counts:?}"
             ));
@@ -220,7 +220,7 @@ impl<M: Monoid, const L: usize, const F: usize> FinalAggregator<M> for FibaOfSli
         (self.tail - self.head) as usize
     }
 
-    fn is_ranked(&self) -> bool {
+    fn is_monotonic(&self) -> bool {
         false
     }
 

@@ -431,7 +431,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
             bounds.push(bound);
         }
         // If entries may be late, later windows may begin before those that end now.
-        let answers = if self.may_be_late() && self.window.structure().is_ranked() {
+        let answers = if self.may_be_late() && self.window.structure().is_monotonic() {
             self.folds_of_entries(&wanted)
         } else {
             self.folds(&wanted)

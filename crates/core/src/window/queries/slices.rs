@@ -87,8 +87,8 @@ impl<M: Monoid> Slices<M> {
         self.open.as_ref()
     }
 
-    pub fn is_ranked(&self) -> bool {
-        self.aggregator.is_ranked()
+    pub fn is_monotonic(&self) -> bool {
+        self.aggregator.is_monotonic()
     }
 
     /// The parts of the `count` latest entries.
