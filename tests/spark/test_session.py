@@ -1,5 +1,6 @@
 """`session` returns an existing session unchanged."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -54,3 +55,9 @@ def test_an_existing_session_is_returned(spark: Any, levels: list[str]) -> None:
     thread.join()
     assert found == [spark]
     assert levels == []
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(ImportError, match=r"pip install 'slidewise\[spark\]'"):
+        session()

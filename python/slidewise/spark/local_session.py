@@ -55,11 +55,17 @@ def session(
 
     Raises:
         SlidewiseError: If there is no Java runtime that Spark runs on.
+        ImportError: If PySpark is not installed.
 
     Example:
         >>> spark = session(master="local[2]")  # doctest: +SKIP
     """
-    from pyspark.sql import SparkSession
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ImportError(
+            f"session() needs PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
 
     existing = existing_session()
     if existing is not None:
