@@ -91,7 +91,7 @@ test-spark: $(if $(BUILT),,build-dev) ## test the Python package with Spark
 test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k sum"
 	$(BIN)/pytest -n 2 --dist worksteal tests/aggregations/test_matrix.py $(ARGS)
 
-# The tier to pass before a release. Each recipe prints its seed; the counts fill one night.
+# The tier to pass before a release; docs/contributing/tests.md says what each recipe proves.
 NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
            test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
            test-python-versions test-spark-versions test-miri test-sanitizer fuzz soak \

@@ -141,3 +141,12 @@ def test_the_oldest_versions_are_installed(tmp_path, fake_uv):
     )
     wanted = ".python-versions/3.11-oldest/requirements.txt"
     assert f"install --quiet --requirement {wanted} --override {wanted}" in done.stdout
+
+
+def test_every_nightly_recipe_is_run_and_described():
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    recipes = re.search(r"^NIGHTLY := (.*)$", text, flags=re.MULTILINE)[1].split()
+    workflow = (ROOT / ".github/workflows/nightly.yml").read_text()
+    page = (ROOT / "docs/contributing/tests.md").read_text()
+    assert re.findall(r"^ +- ((?:test-|fuzz|soak)[a-z-]*)$", workflow, re.M) == recipes
+    assert re.findall(r"^\| `((?:test-|fuzz|soak)[a-z-]*)`", page, re.M) == recipes
