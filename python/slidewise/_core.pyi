@@ -38,7 +38,6 @@ __all__ = [
     "rolling",
     "rolling_udaf",
     "rows_are_sorted",
-    "selects_whole",
     "session_windows",
     "sort_rows",
     "split_numbers",
@@ -150,7 +149,6 @@ def query_plan(
     queries: Sequence[tuple[bool, int, int]], offset: int
 ) -> list[tuple[int | None, str, list[tuple[str, int | None]]] | None]: ...
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], inputs: int) -> bool: ...
-def selects_whole(aggs: Sequence[tuple[str, bool]], inputs: int) -> bool: ...
 def subtracts_exactly(aggs: Sequence[tuple[str, bool]], floats: bool) -> bool: ...
 def rolling(
     rows: _Rows,

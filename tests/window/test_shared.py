@@ -295,6 +295,21 @@ def test_auto_follows_its_table():
     taken = {rule.of: rule.take for rule in SHARED_RULES}
     assert set(taken) <= set(KINDS)
     assert sw.SharedWindow(sw.max(), many).algorithm == taken["selective"]
+    ends = {"low": sw.min(), "high": sw.max()}
+    assert sw.SharedWindow(ends, many).algorithm == taken["selective"]
+    assert sw.SharedWindow(sw.range(), many).algorithm == taken["selective"]
+    of_columns = {
+        f"{agg.__name__}_{column}": agg(column)
+        for column in ("a", "b", "c")
+        for agg in (sw.min, sw.max)
+    }
+    assert sw.SharedWindow(of_columns, many).algorithm == taken["any"]
+    two_ranges = {"a": sw.range("a"), "b": sw.range("b")}
+    assert sw.SharedWindow(two_ranges, many).algorithm == taken["selective"]
+    three_ranges = {**two_ranges, "c": sw.range("c")}
+    assert sw.SharedWindow(three_ranges, many).algorithm == taken["any"]
+    del of_columns["min_c"], of_columns["max_c"]
+    assert sw.SharedWindow(of_columns, many).algorithm == taken["selective"]
     assert sw.SharedWindow(sw.sum(), many).algorithm == taken["exact"]
     assert sw.SharedWindow(sw.collect(), many).algorithm == taken["any"]
     w = sw.SharedWindow(sw.sum(), many)

@@ -2,8 +2,7 @@
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::{
-    AggSpec, DType, Kind, commutes as order_is_free, obeys, selects_whole as whole,
-    subtracts_exactly as exactly,
+    AggSpec, DType, Kind, commutes as order_is_free, obeys, subtracts_exactly as exactly,
 };
 use slidewise_core::monoid::Law;
 use slidewise_core::window::Ties;
@@ -100,13 +99,6 @@ pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, inputs: usize) -> 
     let found = LAWS.iter().find(|(name, _)| *name == law);
     let (_, law) = found.ok_or_else(|| internal_error(&format!("no law {law:?}")))?;
     Ok(obeys(*law, &all(&aggs)?, inputs.max(1)))
-}
-
-/// Whether aggregations select one operand of a combine as a whole, not part by part. They
-/// are given as for `obeys_law`.
-#[pyfunction]
-pub(crate) fn selects_whole(aggs: Vec<(String, bool)>, inputs: usize) -> PyResult<bool> {
-    Ok(whole(&all(&aggs)?, inputs.max(1)))
 }
 
 /// Whether evicted values can be subtracted exactly; `floats` is whether numbers are

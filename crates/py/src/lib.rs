@@ -98,7 +98,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
     module.add_function(wrap_pyfunction!(schedules::query_plan, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue::selects_whole, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::subtracts_exactly, module)?)?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

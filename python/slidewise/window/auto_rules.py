@@ -48,11 +48,17 @@ class Rule:
 KINDS = {
     "holistic": "holistic aggregations, which need all values",
     "exact": "counts and sums of integers, which can be subtracted exactly",
-    "selective": "aggregations whose result is one of the values, such as max",
+    "selective": (
+        "aggregations whose result is one of the values, such as max, up to four of "
+        "them"
+    ),
     "custom": "custom aggregations",
     "sketch": "sketches",
     "any": "any aggregation",
 }
+
+# With more deques, slick_deque takes more memory than flat_fit over monotonic values.
+FEW_DEQUES = 4
 
 
 def _rules(name: str) -> tuple[Rule, ...]:
@@ -107,8 +113,8 @@ def choose_shared(
         'flat_fit'
     """
     matching = {"any"}
-    # The deques of several parts take longer than flat_fit.
-    if _core.selects_whole(kinds, columns):
+    deques = sum(2 if kind == "range" else 1 for kind, _ in kinds)
+    if deques <= FEW_DEQUES and _core.obeys_law("selection", kinds, columns):
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")

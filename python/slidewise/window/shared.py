@@ -71,11 +71,11 @@ class SharedWindow(_core.Window):
         queries: Queries with range and slide (`Query`), instead of `ranges`.
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
-            chooses slick_deque for one aggregation whose result is one of the values
-            and for integers that subtract exactly, else flat_fit, which needs no law.
-            With `queries` the algorithm is the final aggregator, which may also be
-            "fiba"; "auto" chooses slick_deque for one aggregation whose result is one
-            of the values, otherwise flat_fit.
+            chooses slick_deque for integers that subtract exactly and for a few
+            aggregations that select values (up to four such as min and max, or two
+            ranges), else flat_fit, which needs no law. With `queries` the algorithm is
+            the final aggregator, which may also be "fiba"; "auto" chooses slick_deque
+            for a few aggregations that select values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An
             entry at most this far behind the latest is inserted in order of time; a
             later one raises `OutOfOrderError`. None if entries come in order.
@@ -420,14 +420,15 @@ class SharedWindow(_core.Window):
             >>> import slidewise as sw
             >>> print(sw.SharedWindow(sw.min(), ranges=[5, "1h"]).explain())
             slick_deque: chosen by "auto" for aggregations whose result is one of the
-              values, such as max, because values that a later one dominates are
-              dropped, and one pass over the rest answers all ranges
+              values, such as max, up to four of them, because values that a later one
+              dominates are dropped, and one pass over the rest answers all ranges
             min() over 5 and 1h; entries of equal time are kept, in order of arrival
             >>> w = sw.SharedWindow(sw.max(), queries=[sw.Query(5, every=3)])
             >>> print(w.explain())
             slick_deque: chosen by "auto" for aggregations whose result is one of the
-              values, such as max, because values that a later one dominates are
-              dropped, and one pass over the rest answers all queries that fall due
+              values, such as max, up to four of them, because values that a later one
+              dominates are dropped, and one pass over the rest answers all queries that
+              fall due
             max() over 5 every 3; entries of equal time are kept, in order of arrival
             queries of time: composite slide 3; 1 edge as by Cutty (Panes 3, Pairs 2)
             0 slices held; final aggregator: slick_deque

@@ -559,18 +559,6 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
     }
 }
 
-/// Whether a request selects, and its partials have one part.
-pub fn selects_whole(aggs: &[AggSpec], columns: usize) -> bool {
-    struct Parts;
-    impl SelectiveVisitor<i64> for Parts {
-        type Out = usize;
-        fn visit<A: Aggregation<i64> + Selective>(self, aggregation: A) -> usize {
-            aggregation.parts()
-        }
-    }
-    plan_selective(aggs, &vec![DType::I64; columns], Parts) == Some(1)
-}
-
 /// Whether the order in which values are combined makes no difference.
 pub fn commutes(agg: AggSpec, columns: usize) -> bool {
     struct Commutes;
