@@ -304,10 +304,6 @@ def test_auto_follows_its_table():
         for agg in (sw.min, sw.max)
     }
     assert sw.SharedWindow(of_columns, many).algorithm == taken["any"]
-    two_ranges = {"a": sw.range("a"), "b": sw.range("b")}
-    assert sw.SharedWindow(two_ranges, many).algorithm == taken["selective"]
-    three_ranges = {**two_ranges, "c": sw.range("c")}
-    assert sw.SharedWindow(three_ranges, many).algorithm == taken["any"]
     del of_columns["min_c"], of_columns["max_c"]
     assert sw.SharedWindow(of_columns, many).algorithm == taken["selective"]
     assert sw.SharedWindow(sw.sum(), many).algorithm == taken["exact"]

@@ -57,8 +57,9 @@ KINDS = {
     "any": "any aggregation",
 }
 
-# With more deques, slick_deque takes more memory than flat_fit over monotonic values.
-FEW_DEQUES = 4
+# slick_deque has a deque or two for each aggregation, which monotonic values fill. Those
+# of many take more memory and time than flat_fit.
+FEW = 4
 
 
 def _rules(name: str) -> tuple[Rule, ...]:
@@ -113,8 +114,7 @@ def choose_shared(
         'flat_fit'
     """
     matching = {"any"}
-    deques = sum(2 if kind == "range" else 1 for kind, _ in kinds)
-    if deques <= FEW_DEQUES and _core.obeys_law("selection", kinds, columns):
+    if len(kinds) <= FEW and _core.obeys_law("selection", kinds, columns):
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")

@@ -72,8 +72,8 @@ class SharedWindow(_core.Window):
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
             chooses slick_deque for integers that subtract exactly and for a few
-            aggregations that select values (up to four such as min and max, or two
-            ranges), else flat_fit, which needs no law. With `queries` the algorithm is
+            aggregations that select values (up to four such as min, max and range),
+            else flat_fit, which needs no law. With `queries` the algorithm is
             the final aggregator, which may also be "fiba"; "auto" chooses slick_deque
             for a few aggregations that select values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An

@@ -63,12 +63,12 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
         return Agg { partial, count };
     }
     let mut partial = values[0].clone();
-    for at in 1..E {
+    for (at, value) in values[1..].iter().enumerate() {
         short_loop();
-        if at == len {
+        if at + 1 == len {
             break;
         }
-        partial = monoid.combine(&partial, &values[at]);
+        partial = monoid.combine(&partial, value);
     }
     Agg { partial, count }
 }
