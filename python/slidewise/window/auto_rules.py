@@ -57,8 +57,8 @@ KINDS = {
     "any": "any aggregation",
 }
 
-# slick_deque has a deque or two for each aggregation, which monotonic values fill. Those
-# of many take more memory and time than flat_fit.
+# slick_deque has a deque or two for each aggregation, which monotonic values fill.
+# Those of many take more memory and time than flat_fit.
 FEW = 4
 
 
