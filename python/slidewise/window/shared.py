@@ -73,9 +73,9 @@ class SharedWindow(_core.Window):
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
             chooses slick_deque for integers that subtract exactly and for a few
             aggregations that select values (up to four such as min, max and range),
-            else flat_fit, which needs no law. With `queries` the algorithm is
-            the final aggregator, which may also be "fiba"; "auto" chooses slick_deque
-            for a few aggregations that select values, otherwise flat_fit.
+            else flat_fit, which needs no law. With `queries` the algorithm is the final
+            aggregator, which may also be "fiba"; "auto" chooses slick_deque for a few
+            aggregations that select values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An
             entry at most this far behind the latest is inserted in order of time; a
             later one raises `OutOfOrderError`. None if entries come in order.
