@@ -25,7 +25,7 @@ use crate::snapshot::{Codec, Reader, Result, damaged};
 /// The least number of partials that are combined component by component, and the most words
 /// of each: more are boxed, and a run would take a box for each.
 const MIN_RUN: usize = 3;
-const MOST_WORDS: usize = 8;
+const MAX_RUN_WORDS: usize = 8;
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
 pub trait Words:
@@ -464,7 +464,7 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
         acc: Option<P>,
         mut run: impl ExactSizeIterator<Item = &'a P> + Clone,
     ) -> Option<P> {
-        if self.plan.common.is_some() || run.len() < MIN_RUN || self.plan.words > MOST_WORDS {
+        if self.plan.common.is_some() || run.len() < MIN_RUN || self.plan.words > MAX_RUN_WORDS {
             return combine_one_by_one(self, acc, run);
         }
         let first = acc.or_else(|| run.next().cloned())?;

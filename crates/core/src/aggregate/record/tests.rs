@@ -166,10 +166,10 @@ fn runs_of_partials_are_combined_as_single_ones() {
         vec![(Skewness, 1)],
         vec![(Mean, 1)],
     ];
-    let wild = [f64::INFINITY, f64::NAN, 1e308, 1e308, -1e308, -0.0];
-    for (request, wild) in requests
+    let extremes = [f64::INFINITY, f64::NAN, 1e308, 1e308, -1e308, -0.0];
+    for (request, extremes) in requests
         .iter()
-        .flat_map(|r| [(r, &[0.5][..]), (r, &wild[..])])
+        .flat_map(|r| [(r, &[0.5][..]), (r, &extremes[..])])
     {
         let aggs: Vec<_> = request.iter().copied().map(agg).collect();
         let plan = RecordPlan::new(&aggs, &[DType::I64, DType::F64]);
@@ -177,7 +177,7 @@ fn runs_of_partials_are_combined_as_single_ones() {
         let record = Record::<[u64; 2], [u64; 8]>::new(plan);
         let row = |step: usize| {
             let float = match step % 7 {
-                0 => wild[step / 7 % wild.len()],
+                0 => extremes[step / 7 % extremes.len()],
                 _ => (step * 7919 % 1000) as f64 / 8.1,
             };
             [(step * 37 % 11) as u64, f64::to_bits(float)]

@@ -298,7 +298,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             if self.fingers.is_none() {
                 debug_assert_eq!(id, self.root);
                 let whole = self.whole(id).partial;
-                return self.settle(whole);
+                return self.finish(whole);
             }
             return self.reached(id, level);
         }
@@ -320,7 +320,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             partial = renew(&self.monoid, inner, at, partial);
             if level >= until {
                 debug_assert_eq!(id, self.root);
-                return self.settle(partial);
+                return self.finish(partial);
             }
             id = inner.node.parent();
         }
@@ -328,7 +328,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Ends a repair of the classic tree: sets Π↑ of the root.
     #[inline(always)]
-    fn settle(&mut self, whole: M::Partial) {
+    fn finish(&mut self, whole: M::Partial) {
         self.top.partial = whole;
         self.top.count = self.len as u32;
         (self.left.stale, self.right.stale) = (0, 0);
