@@ -1,16 +1,16 @@
 """Batch on Spark: `slidewise.spark.rolling` compared with Spark's window frames.
 
-Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one hot key
+Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one skewed key
 (5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max and stddev.
 Measures the whole job into a sink that keeps nothing: wall clock, and the CPU time of
 the process with all its children (JVM and Python workers), compiling included. Spark's
 frames run with and without its segment tree; without it the time is proportional to the
-rows of a window, so the hot key is skipped.
+rows of a window, so the skewed key is skipped.
 
 The same turns measure the largest possible gain of two cores: two processes of plain
 arithmetic, each alone and both at once.
 
-    python -m bench.spark_batch --rows 1000000 --hot 5000000 --cores 2
+    python -m bench.spark_batch --rows 1000000 --skewed 5000000 --cores 2
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=10_000)
-    parser.add_argument("--hot", type=int, default=5_000_000)
+    parser.add_argument("--skewed", type=int, default=5_000_000)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--filter", default="")
@@ -73,7 +73,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     many = write(folder / "many.parquet", options.rows, options.keys, days=2)
-    skewed = write(folder / "hot.parquet", options.skewed, 1, days=30)
+    skewed = write(folder / "skewed.parquet", options.skewed, 1, days=30)
     config = {"spark.driver.memory": "6g", "spark.ui.showConsoleProgress": "false"}
     spark = session("bench", master=f"local[{options.cores}]", config=config)
     rows, heat = spark.read.parquet(many), spark.read.parquet(skewed)
@@ -186,7 +186,8 @@ def summary(case: str, runs: list[tuple[float, float]]) -> dict[str, Any]:
 
 def tree_seconds() -> float:
     """CPU time of this process and all its children, also of those that have ended."""
-    ticks, children = {}, {}
+    ticks: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
