@@ -62,7 +62,7 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
             env=environment,
             stdout=log,
             stderr=log,
-            timeout=300,
+            timeout=540,
             check=False,
         )
     log = (tmp_path / "log").read_text()
