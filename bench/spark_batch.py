@@ -1,11 +1,11 @@
 """Batch on Spark: `slidewise.spark.rolling` compared with Spark's window frames.
 
-Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one skewed key
-(5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max and stddev.
-Measures the whole job into a sink that keeps nothing: wall clock, and the CPU time of
-the process with all its children (JVM and Python workers), compiling included. Spark's
-frames run with and without its segment tree; without it the time is proportional to the
-rows of a window, so the skewed key is skipped.
+Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one
+skewed key (5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max
+and stddev. Measures the whole job into a sink that keeps nothing: wall clock, and the
+CPU time of the process with all its children (JVM and Python workers), compiling
+included. Spark's frames run with and without its segment tree; without it the time is
+proportional to the rows of a window, so the skewed key is skipped.
 
 The same turns measure the largest possible gain of two cores: two processes of plain
 arithmetic, each alone and both at once.
