@@ -44,22 +44,19 @@ class Rule:
     record: str
 
 
+# slick_deque keeps a deque or two per aggregation. More aggregations than this take
+# more memory and time than flat_fit where values are monotonic, which fills the deques.
+MOST_SELECTIVE = 4
+
 # The values of `Rule.of`, and their descriptions.
 KINDS = {
     "holistic": "holistic aggregations, which need all values",
     "exact": "counts and sums of integers, which can be subtracted exactly",
-    "selective": (
-        "aggregations whose result is one of the values, such as max, up to four of "
-        "them"
-    ),
+    "selective": f"up to {MOST_SELECTIVE} aggregations such as max",
     "custom": "custom aggregations",
     "sketch": "sketches",
     "any": "any aggregation",
 }
-
-# slick_deque has a deque or two for each aggregation, which monotonic values fill.
-# Those of many take more memory and time than flat_fit.
-FEW = 4
 
 
 def _rules(name: str) -> tuple[Rule, ...]:
@@ -114,7 +111,7 @@ def choose_shared(
         'flat_fit'
     """
     matching = {"any"}
-    if len(kinds) <= FEW and _core.obeys_law("selection", kinds, columns):
+    if len(kinds) <= MOST_SELECTIVE and _core.obeys_law("selection", kinds, columns):
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")

@@ -419,16 +419,13 @@ class SharedWindow(_core.Window):
         Example:
             >>> import slidewise as sw
             >>> print(sw.SharedWindow(sw.min(), ranges=[5, "1h"]).explain())
-            slick_deque: chosen by "auto" for aggregations whose result is one of the
-              values, such as max, up to four of them, because values that a later one
-              dominates are dropped, and one pass over the rest answers all ranges
+            slick_deque: chosen by "auto" for up to 4 aggregations such as max, because
+              dominated values are dropped, and each range searches the rest
             min() over 5 and 1h; entries of equal time are kept, in order of arrival
             >>> w = sw.SharedWindow(sw.max(), queries=[sw.Query(5, every=3)])
             >>> print(w.explain())
-            slick_deque: chosen by "auto" for aggregations whose result is one of the
-              values, such as max, up to four of them, because values that a later one
-              dominates are dropped, and one pass over the rest answers all queries that
-              fall due
+            slick_deque: chosen by "auto" for up to 4 aggregations such as max, because
+              dominated values are dropped, and each query searches the rest
             max() over 5 every 3; entries of equal time are kept, in order of arrival
             queries of time: composite slide 3; 1 edge as by Cutty (Panes 3, Pairs 2)
             0 slices held; final aggregator: slick_deque
