@@ -6,7 +6,9 @@ scripts.
 
 import datetime as dt
 import os
+from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -443,3 +445,43 @@ def test_text_that_is_not_utf8_is_refused() -> None:
         for query in (windows.query, windows.__contains__):
             with pytest.raises(sw.SpecError, match="is not a key of column"):
                 query(key)
+
+
+NESTED: list[tuple[pa.DataType, Any, Any]] = [
+    (pa.struct([("f", pa.decimal128(5, 2))]), {"f": Decimal("1.50")}, None),
+    (pa.struct([("f", pa.binary(2))]), {"f": b"ab"}, None),
+    (pa.struct([("f", pa.time32("s"))]), {"f": dt.time(1)}, None),
+    (pa.struct([("f", pa.duration("s"))]), {"f": dt.timedelta(1)}, None),
+    (pa.struct([("f", pa.uint64())]), {"f": 2**63 + 1}, None),
+    (pa.struct([("f", pa.float32())]), {"f": 1.5}, {"f": 0.1}),
+    (pa.struct([("f", pa.string()), ("g", pa.int8())]), {"f": "a", "g": 1}, {"f": "a"}),
+    (pa.list_(pa.int64()), [], ["a"]),
+    (pa.large_list(pa.list_(pa.string())), [None, [], ["a"]], [1]),
+    (pa.list_(pa.string_view(), 2), ["a", None], ["a"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "key", "other"), NESTED, ids=lambda it: str(it)[:30])
+def test_structs_and_lists_are_keys(kind: pa.DataType, key: Any, other: Any) -> None:
+    rows = pa.table({"t": [1, 2, 3], "k": pa.array([key, None, key], kind)})
+    windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"n": sw.count()})
+    windows.ingest(rows)
+    assert windows.query((key,)) == windows.query({"k": key}) == {"n_9": 2}
+    assert windows.query(None) == {"n_9": 1}
+    many = windows.query_many(pa.table({"k": pa.array([key, None], kind)}))
+    assert many["n_9"].to_pylist() == [2, 1]
+    assert (key,) in windows
+    assert sorted(map(repr, windows.keys()["k"].to_pylist())) == sorted(
+        map(repr, [key, None])
+    )
+    if other is not None:
+        with pytest.raises(sw.SpecError, match="is not a key of column 'k'"):
+            windows.query((other,))
+
+
+def test_a_struct_alone_is_a_mapping_of_columns() -> None:
+    rows = pa.table({"t": [1], "k": [{"f": 1}]})
+    windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"n": sw.count()})
+    windows.ingest(rows)
+    with pytest.raises(sw.SpecError, match="a struct as a key goes into a tuple"):
+        windows.query({"f": 1})

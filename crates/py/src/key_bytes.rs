@@ -6,7 +6,10 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, UInt32Array, make_array};
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, Int64Array, LargeBinaryArray, OffsetSizeTrait, UInt32Array,
+    make_array,
+};
 use arrow_buffer::{
     BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
@@ -201,22 +204,8 @@ impl Encoder {
                 let fields = fields.map(|field| Self::new(ArrayRef::clone(field)));
                 KeyEncoding::Struct(fields.collect::<PyResult<_>>()?)
             }
-            DataType::List(_) => {
-                let lists = array.as_list::<i32>();
-                let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
-                KeyEncoding::List(
-                    firsts,
-                    Box::new(Self::new(ArrayRef::clone(lists.values()))?),
-                )
-            }
-            DataType::LargeList(_) => {
-                let lists = array.as_list::<i64>();
-                let firsts = lists.offsets().iter().map(|at| *at as usize).collect();
-                KeyEncoding::List(
-                    firsts,
-                    Box::new(Self::new(ArrayRef::clone(lists.values()))?),
-                )
-            }
+            DataType::List(_) => lists_of(array.as_list::<i32>())?,
+            DataType::LargeList(_) => lists_of(array.as_list::<i64>())?,
             DataType::FixedSizeList(_, size) => {
                 let lists = array.as_fixed_size_list();
                 let firsts = (0..=lists.len()).map(|row| row * *size as usize).collect();
@@ -269,6 +258,12 @@ impl Encoder {
             }
         }
     }
+}
+
+fn lists_of<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> PyResult<KeyEncoding> {
+    let firsts = lists.offsets().iter().map(|at| at.as_usize()).collect();
+    let items = Encoder::new(ArrayRef::clone(lists.values()))?;
+    Ok(KeyEncoding::List(firsts, Box::new(items)))
 }
 
 fn put_float(float: f64, out: &mut Vec<u8>) {

@@ -47,6 +47,8 @@ def type_without_view(kind: pa.DataType) -> pa.DataType:
         return pa.list_(_field_without_view(kind.value_field))
     if pa.types.is_large_list(kind):
         return pa.large_list(_field_without_view(kind.value_field))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_field_without_view(kind.value_field), kind.list_size)
     return kind
 
 

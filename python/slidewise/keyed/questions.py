@@ -16,7 +16,7 @@ from slidewise.frames.column_types import is_number, is_text
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.arguments import check_columns
-from slidewise.table.asof import cast_key, check_key_family, same_kind
+from slidewise.table.asof import same_kind
 from slidewise.table.encoding import (
     ValueColumn,
     cast_lossless,
@@ -24,6 +24,7 @@ from slidewise.table.encoding import (
     row_numbers,
     without_views,
 )
+from slidewise.table.key_types import cast_key
 
 __all__ = [
     "LATEST",
@@ -87,7 +88,10 @@ def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
     if isinstance(key, Mapping):
         for name in key:
             if name not in by:
-                raise SpecError(f"the key has a column {name!r}, and {_named(by)}")
+                what = "" if len(by) != 1 else "; a struct as a key goes into a tuple"
+                raise SpecError(
+                    f"the key has a column {name!r}, and {_named(by)}{what}"
+                )
         for name in by:
             if name not in key:
                 raise SpecError(f"the key has no column {name!r}, and {_named(by)}")
@@ -113,13 +117,10 @@ def _named(by: Sequence[str]) -> str:
 
 
 def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
-    # Arrow infers no type for these.
-    large = type(value) is int and value >= 2**63
     try:
-        column = pa.array([value], pa.uint64() if large else None)
-        if pa.types.is_nested(kind) and value is not None:
-            # What is missing within it has no type yet.
-            check_key_family(column.type, kind)
+        try:
+            column = pa.array([value])
+        except OverflowError:  # Arrow infers no type for integers beyond int64
             column = pa.array([value], kind)
         return _as_key(column, kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -136,18 +137,7 @@ def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     if column.type == kind:
         return column
-    column = without_views(decode_dictionary(column))
-    given, types = column.type, pa.types
-    scaled = (
-        (types.is_decimal, types.is_decimal),
-        (types.is_time, types.is_time),
-        (types.is_duration, types.is_duration),
-        (types.is_binary, types.is_fixed_size_binary),
-    )
-    if any(theirs(given) and own(kind) for theirs, own in scaled):
-        # Of one kind, whatever their precision or width.
-        return column.cast(kind)
-    return column.cast(kind) if types.is_null(given) else cast_key(column, kind)
+    return cast_key(without_views(decode_dictionary(column)), kind)
 
 
 def keys_of(query: KeyedQuery, target: Frame) -> pa.Table:

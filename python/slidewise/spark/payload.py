@@ -132,6 +132,7 @@ def _hashes(query: StreamQuery, rows: pa.Table) -> pa.Array:
     mixed: pa.Array = None
     for name in query.spec.by:
         column = rows.column(name).combine_chunks()
+        # A checkpoint fixes the hashes of the other types, which are older.
         if pa.types.is_nested(column.type):
             own = key_hashes([(name, column)], len(rows))
         else:

@@ -5,11 +5,12 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, require
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import cast_lossless, decode_dictionary, group_codes
+from slidewise.table.encoding import decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.key_types import cast_key
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["cast_key", "check_key_family", "query_points_of", "same_kind", "ticks_as"]
+__all__ = ["query_points_of", "same_kind", "ticks_as"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
@@ -95,57 +96,3 @@ def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
     rows = len(call.times.ticks)
     call.groups = codes.slice(0, rows)
     return codes.slice(rows)
-
-
-def cast_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Casts a key column without loss.
-
-    Raises:
-        pyarrow.ArrowInvalid: If a key would change.
-    """
-    check_key_family(column.type, kind)
-    return cast_lossless(column, kind)
-
-
-def check_key_family(given: pa.DataType, kind: pa.DataType) -> None:
-    """Checks that keys of two types may be equal.
-
-    Raises:
-        pyarrow.ArrowInvalid: If they cannot.
-    """
-    if not _may_equal(given, kind):
-        raise pa.ArrowInvalid("keys of different kinds are never equal")
-
-
-def _may_equal(given: pa.DataType, kind: pa.DataType) -> bool:
-    if not pa.types.is_nested(kind):
-        return _key_family(given) == _key_family(kind)
-    if pa.types.is_struct(given) and pa.types.is_struct(kind):
-        fields = {field.name: field.type for field in given.fields}
-        known = {field.name: field.type for field in kind.fields}
-        pairs = ((fields[name], held) for name, held in known.items() if name in fields)
-        return fields.keys() == known.keys() and all(
-            pa.types.is_null(part) or _may_equal(part, held) for part, held in pairs
-        )
-    lists = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
-    if not all(any(is_list(each) for is_list in lists) for each in (given, kind)):
-        return False
-    items = given.value_type
-    return pa.types.is_null(items) or _may_equal(items, kind.value_type)
-
-
-def _key_family(kind: pa.DataType) -> str:
-    types = pa.types
-    if types.is_boolean(kind):
-        return "bool"
-    if types.is_integer(kind):
-        return "integer"
-    if types.is_floating(kind):
-        return "float"
-    if types.is_timestamp(kind) or types.is_date(kind):
-        return _kind(kind)
-    if kind in (pa.string(), pa.large_string(), pa.string_view()):
-        return "text"
-    if kind in (pa.binary(), pa.large_binary(), pa.binary_view()):
-        return "binary"
-    return "null" if types.is_null(kind) else str(kind)
