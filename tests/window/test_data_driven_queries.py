@@ -12,12 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from seeds import SEED
+from shared_windows import FINAL, GENERAL_FINAL
 
 import slidewise as sw
-from slidewise.window.algorithms import ALGORITHMS
 
-FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
-GENERAL = ["auto", *(name for name in FINAL if ALGORITHMS[name].law is None)]
+GENERAL = ["auto", *GENERAL_FINAL]
 AGGS = {
     "n": sw.count(),
     "all": sw.collect("x"),

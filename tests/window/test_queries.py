@@ -5,25 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from shared_windows import FINAL, GENERAL_FINAL, START, Joined
 
 import slidewise as sw
-from slidewise.window.algorithms import ALGORITHMS
-
-FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
-GENERAL = [name for name in FINAL if ALGORITHMS[name].law is None]
-START = datetime(2024, 3, 1)
-
-
-@sw.aggregation
-class Joined:
-    """Concatenates text, which reveals any wrong order."""
-
-    identity = ""
-    lift = staticmethod(str)
-
-    @staticmethod
-    def combine(older, younger):
-        return older + younger
 
 
 def test_example_of_the_paper():
@@ -188,7 +172,7 @@ def test_queries_before_the_first_entry():
     assert w.query() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("algorithm", GENERAL)
+@pytest.mark.parametrize("algorithm", GENERAL_FINAL)
 def test_types_are_decided_late(algorithm):
     """Rows before the first value are kept, and answers are returned once."""
     for late in (None, 3):

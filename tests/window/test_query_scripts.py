@@ -8,47 +8,12 @@ from datetime import datetime, timedelta
 
 import pytest
 from seeds import SEED
+from shared_windows import AGGS, FINAL, START
 
 import slidewise as sw
-from slidewise.window.algorithms import ALGORITHMS
 
-FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
-GENERAL = [name for name in FINAL if ALGORITHMS[name].law is None]
-START = datetime(2024, 3, 1)
-
-
-@sw.aggregation
-class Joined:
-    """Concatenates text, which reveals any wrong order."""
-
-    identity = ""
-    lift = staticmethod(str)
-
-    @staticmethod
-    def combine(older, younger):
-        return older + younger
-
-
-def present(values):
-    return [value for value in values if value is not None]
-
-
-def reduced(function):
-    return lambda values: function(present(values)) if present(values) else None
-
-
-AGGS = {
-    "sum": (sw.sum(), reduced(sum), True),
-    "max": (sw.max(), reduced(max), True),
-    "first": (sw.first(), reduced(lambda v: v[0]), True),
-    "all": (sw.collect(), present, False),
-    "joined": (Joined, reduced(lambda v: "".join(map(str, v))), False),
-    "several": (
-        {"n": sw.count(), "top": sw.max(), "all": sw.collect()},
-        lambda v: {"n": len(v), "top": reduced(max)(v), "all": present(v)},
-        False,
-    ),
-}
+# Some of the aggregations; each script folds its whole list of entries anew.
+NAMES = ("sum", "max", "first", "all", "joined", "several")
 
 
 class Model:
@@ -267,7 +232,7 @@ class Pair:
         assert len(w) == len(entries)
 
 
-@pytest.mark.parametrize("name", AGGS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("algorithm", [*FINAL, "auto"])
 def test_scripts(algorithm, name):
     agg, _, lawful = AGGS[name]

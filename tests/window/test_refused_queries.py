@@ -5,12 +5,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from shared_windows import FINAL, START
 
 import slidewise as sw
-from slidewise.window.algorithms import ALGORITHMS
-
-FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
-START = datetime(2024, 3, 1)
 
 
 @pytest.mark.parametrize(

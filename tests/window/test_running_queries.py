@@ -9,15 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from seeds import SEED
+from shared_windows import GENERAL_FINAL
 
 import slidewise as sw
-from slidewise.window.algorithms import ALGORITHMS
 
-GENERAL = [
-    name
-    for name, known in ALGORITHMS.items()
-    if known.serves_queries and known.law is None
-]
 AGGS = {"n": sw.count(), "all": sw.collect("x")}
 FLAGS = ("f", "g")
 # Before all times.
@@ -290,7 +285,7 @@ class Stage:
         assert [time for time, _ in self.window.items()] == [e.time for e in self.held]
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *GENERAL])
+@pytest.mark.parametrize("algorithm", ["auto", *GENERAL_FINAL])
 def test_random_scripts(algorithm: str) -> None:
     for seed in range(SEED, SEED + 10):
         rng = random.Random(f"{algorithm} {seed}")
