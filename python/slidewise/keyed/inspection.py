@@ -1,4 +1,4 @@
-"""`Inspection`: what `KeyedWindows` tell of their state: keys, watermark, memory."""
+"""`Inspection`: describes the state of `KeyedWindows`: keys, watermark, memory."""
 
 from typing import Any
 

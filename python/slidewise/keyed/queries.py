@@ -118,6 +118,7 @@ class Queryable(Locked):
         """
         shard, reader = self._queried("query()")
         query = shard.query
+        # Few steps for the defaults, which most queries have.
         is_latest = at is LATEST or _is_latest(at)
         tick = self._latest() if is_latest else tick_of(at, query.times)
         if valid_until is not False:
@@ -196,7 +197,7 @@ class Queryable(Locked):
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
         is_declared = windows is None and plus is None and not valid_until
-        each = at is not None and isinstance(at, str) and at != LATEST
+        each = isinstance(at, str) and at != LATEST
         tick = None
         if not each:
             tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
