@@ -189,8 +189,9 @@ def test_nonsense_is_refused(trips: pa.Table, threads: object) -> None:
 def test_by_default_as_many_threads_as_cores(
     trips: pa.Table, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    """All cores of the process by default; streams and batches of files use one."""
+    """All cores by default if there are rows for them; streams and batches use one."""
     monkeypatch.setattr(kernel_call, "_cores", lambda: cores)
+    monkeypatch.setattr(kernel_call, "_ROWS_PER_THREAD", len(trips) // 3)
     options: list[int] = []
     compute = kernel_call._core.rolling
 
@@ -203,7 +204,10 @@ def test_by_default_as_many_threads_as_cores(
     sw.rolling(trips, windows=5, **request)
     sw.hopping(trips, window=5, **request)
     sw.rolling(trips, windows=5, **request, threads=2)
-    assert options == [cores, cores, 2]
+    sw.rolling(trips[: len(trips) // 2], windows=5, **request)
+    sw.rolling(trips[:1], windows=5, **request, at=trips)
+    sw.rolling(trips[:1], windows=5, **request, threads=2)
+    assert options == [cores, cores, 2, 1, cores, 2]
     options.clear()
     kept = sw.KeyedWindows(windows=5, **request)
     kept.ingest(trips)
@@ -216,7 +220,8 @@ def test_by_default_as_many_threads_as_cores(
 
 
 def test_cores_are_those_of_the_process() -> None:
-    message = "import slidewise.table.kernel_call as r; print(r.resolve_threads(None))"
+    call = "print(kernel_call.resolve_threads(None, rows=1 << 30))"
+    message = f"from slidewise.table import kernel_call; {call}"
     run = [
         sys.executable,
         "-c",

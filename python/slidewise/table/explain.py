@@ -58,8 +58,6 @@ _KERNELS = {
 # Nanoseconds to find a window; to sort a row and restore the order; for the about log n
 # combines per row with arrival=.
 _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
-# Fewer rows run on one thread.
-_MIN_ROWS_FOR_THREADS = 2 << 14
 
 
 @with_hints
@@ -105,7 +103,7 @@ def explain(
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".
         empty: Whether `hopping` includes windows without rows.
-        threads: The number of threads; by default all cores.
+        threads: The number of threads; by default as for `rolling`.
 
     Returns:
         A few lines of text: the order of the rows, the windows, the kernel of each
@@ -134,11 +132,11 @@ def explain(
     spec = given_spec(spec, request, "explain")
     source = frame(table.collect() if is_lazy(table) else table)
     require(source, spec.columns)
-    call = KernelCall(source, spec, threads=resolve_threads(threads))
-    return "\n".join(wrap_lines(_lines(call, threads)))
+    call = KernelCall(source, spec, threads=resolve_threads(threads, source.length))
+    return "\n".join(wrap_lines(_lines(call)))
 
 
-def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
+def _lines(request: KernelCall) -> Iterator[str]:
     spec = request.spec
     count = len(request.times.ticks)
     ordered = _core.rows_are_sorted(request.rows)
@@ -154,8 +152,8 @@ def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
         cost = float(_ARRIVAL * len(spec.windows))
     else:
         cost += _BOUNDS * len(spec.windows)
-    many = resolve_threads(threads)
-    if many > 1 and (threads is not None or count >= _MIN_ROWS_FOR_THREADS):
+    many = request.threads
+    if many > 1:
         shared = "keys" if spec.by else "windows"
         yield f"{many} threads share the {shared}; the results are the same"
     yield f"about {cost:.0f} ns per row on one core"

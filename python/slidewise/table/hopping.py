@@ -163,7 +163,7 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
         return lazy
     source = frame(table)
     require(source, spec.columns)
-    request = KernelCall(source, spec, threads=resolve_threads(threads))
+    request = KernelCall(source, spec, threads=resolve_threads(threads, source.length))
     if spec.several:
         columns = compute_several(request)
     else:

@@ -149,8 +149,8 @@ def rolling(
             correct features of labels. A window of `landmark` then ends with the last
             row up to that time; `delta`, which is measured from a row, is refused.
         threads: The number of threads, which share the keys, or with few keys the
-            windows; by default the cores of this process. Results are the same to the
-            last bit.
+            windows; by default the cores of this process, but one per 65,536 rows.
+            Results are the same to the last bit.
 
     Returns:
         The table with the results. In pandas, integer results that can be null are
@@ -214,7 +214,8 @@ def rolling_spec(
     require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    call = KernelCall(source, spec, threads=resolve_threads(threads))
+    rows = max(source.length, target.length)
+    call = KernelCall(source, spec, threads=resolve_threads(threads, rows))
     points = None if at is None else query_points_of(target, call, spec)
     columns = [result for window in call.compute(points) for result in window.values()]
     return target.append(dict(zip(spec.results, columns, strict=True)))
