@@ -19,7 +19,7 @@ pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {
     column
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 #[allow(unsafe_code)]
 fn advise<T>(column: &[T]) {
     use std::ffi::{c_int, c_void};
@@ -39,7 +39,7 @@ fn advise<T>(column: &[T]) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 fn advise<T>(_column: &[T]) {}
 
 /// A number of eight bytes.
@@ -118,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "millions of numbers, and no madvise")]
     fn columns_are_zero_whatever_their_size() {
         for count in [0, 1, 511, LARGE / 8 - 1, LARGE / 8, LARGE] {
             assert!(zeroed::<f64>(count).iter().all(|value| *value == 0.0));
