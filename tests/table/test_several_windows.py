@@ -154,6 +154,19 @@ def test_keys_that_are_categories_stay_so() -> None:
     assert got["k"].to_pylist() == ["b", "b", "b", "a", "a"]
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_keys_and_answers_that_are_views_stay_so(kind: pa.DataType) -> None:
+    words = pa.array(["b", "a", "b"]).cast(kind)
+    aggs = {"last": sw.last("x"), "all": sw.collect("x")}
+    table = pa.table({"t": [1, 2, 3], "k": words, "x": words})
+    got = sw.hopping(table, on="t", by="k", windows=[2, 5], aggs=aggs)
+    assert got["k"].type == got["last"].type == kind
+    assert got["all"].type.value_type == kind
+    b, a = words[0].as_py(), words[1].as_py()
+    assert got["k"].to_pylist() == got["last"].to_pylist() == [b, b, b, a, a]
+    assert got["all"].to_pylist() == [[b], [b], [b, b], [a], [a]]
+
+
 def test_a_window_at_the_end_of_int64_is_refused() -> None:
     table = pa.table({"t": [-(2**63), 0]})
     with pytest.raises(sw.SpecError, match="reaches beyond the times"):

@@ -227,7 +227,7 @@ def compute_several(request: KernelCall) -> dict[str, Result]:
     )
     columns = {
         name: part._replace(
-            array=one_column([each[name].array for each in parts]).take(order)
+            array=take(one_column([each[name].array for each in parts]), order)
         )
         for name, part in parts[0].items()
     }
