@@ -364,6 +364,16 @@ def test_pickles_go_by_reference_where_they_can():
         pickle.dumps(agg)
 
 
+def test_an_unpickled_copy_leaves_the_name_to_the_definition() -> None:
+    agg = sw.native(add, "int64", name="__main__:it")
+    w = sw.Window(agg)
+    w.insert(1, 2)
+    copy = pickle.loads(pickle.dumps(w))
+    assert sw.Window.from_bytes(w.to_bytes()).aggs == agg
+    del copy
+    assert sw.Window.from_bytes(w.to_bytes()).query() == 2
+
+
 def test_a_combine_that_leaves_fields_out_breaks_a_law() -> None:
     def forgetful(a, b, out):
         out.a = a.a + b.a

@@ -273,6 +273,20 @@ def test_unnamed_ones_are_pickled_by_their_functions():
         pickle.dumps(sw.aggregation(combine=lambda a, b: a, identity=0))
 
 
+def first_of(a, b):
+    return a
+
+
+def test_an_unpickled_copy_leaves_the_name_to_the_definition():
+    # Those of a script or a notebook are pickled by their functions, like this one.
+    agg = sw.aggregation(combine=first_of, identity=0, name="__main__:first_of")
+    w = filled(agg, [1, 2])
+    copy = pickle.loads(pickle.dumps(w))
+    assert sw.Window.from_bytes(w.to_bytes()).aggs["own"] == agg
+    del copy
+    assert sw.Window.from_bytes(w.to_bytes()).query() == w.query()
+
+
 def filled(agg, values):
     w = sw.Window({"own": agg, "n": sw.count()})
     for time, value in enumerate(values):

@@ -169,7 +169,12 @@ def find_native(name: str) -> NativeAggregation | None:
 def _remade(
     of: str | None, where: str | None, given: dict[str, Any]
 ) -> NativeAggregation:
-    return native(**given)(of, where=where)
+    # As in `custom`: a copy does not take the name of the definition.
+    defined = _KNOWN.get(given["name"])
+    made = native(**given)
+    if defined is not None:
+        _KNOWN[given["name"]] = defined
+    return made(of, where=where)
 
 
 def native(

@@ -148,7 +148,12 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
 
 
 def _remade(of: str | None, where: str | None, *parts: Any) -> CustomAggregation:
-    return _make(*parts)(of, where=where)
+    # A copy does not take the name of the definition: it may be freed before.
+    defined = _KNOWN.get(parts[0])
+    made = _make(*parts)
+    if defined is not None:
+        _KNOWN[parts[0]] = defined
+    return made(of, where=where)
 
 
 @overload
