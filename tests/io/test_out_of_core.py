@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,25 @@ def test_keys_of_structs_and_lists(tmp_path: Path) -> None:
         spec = Spec.make(on="t", by=by, windows=60, aggs={"l": sw.last("row")})
         rolling_file(tmp_path / "in.parquet", tmp_path / "out.arrow", spec, memory=1)
         assert read_table(tmp_path / "out.arrow").equals(rolling_spec(table, spec))
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_keys_and_values_that_are_views(
+    tmp_path: Path, kind: pa.DataType, in_order: bool
+) -> None:
+    table = random_table(random.Random("views"), 400, keys=9, span=400)
+    words = table["k"].cast(pa.string()).cast(kind)
+    table = table.append_column("word", words)
+    write_table(table, tmp_path / "in.arrow")
+    aggs = {"last": sw.last("word"), "all": sw.collect("word")}
+    spec = Spec.make(on="t", by="word", windows=60, aggs=aggs)
+    source, target = tmp_path / "in.arrow", tmp_path / "out.arrow"
+    assert rolling_file(source, target, spec, memory=1, in_order=in_order) == 400
+    got, expected = read_table(target), rolling_spec(table, spec)
+    assert got.schema == expected.schema
+    assert sorted(got.to_pylist(), key=itemgetter("row")) == expected.to_pylist()
 
 
 @pytest.mark.usefixtures("small_chunks")

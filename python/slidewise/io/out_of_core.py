@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
-from slidewise.frames.column_types import is_text
+from slidewise.frames.column_types import is_text, type_without_view
 from slidewise.io.external_sort import SampleSort, SpillPartitions
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import Progress, with_empty_times, written_kind
@@ -108,6 +108,11 @@ def _no_stage(_: str) -> AbstractContextManager[Progress]:
     return nullcontext(lambda _: None)
 
 
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    kinds = [field.with_type(type_without_view(field.type)) for field in schema]
+    return pa.schema(kinds, schema.metadata)
+
+
 class _FileRolling:
     """Rolling aggregates from one file to another."""
 
@@ -144,7 +149,7 @@ class _FileRolling:
         with stage("sorting") as done:
             rows, count = self._sort(wanted, chunk, done)
         marks = [pa.field(name, pa.int64()) for name in self._marks]
-        schema = self._schema(wanted)
+        schema = _without_views(self._schema(wanted))
         batches = (batch for part in rows.sorted() for batch in part.to_batches())
         order = Order(runs=(_RUN,) if self._spec.by else None)
         computed = rolling_batches(
@@ -223,7 +228,8 @@ class _FileRolling:
             marks = [keys, *(each.ticks for each in times), numbers]
             for name, column in zip(self._marks, marks, strict=True):
                 rows = rows.append_column(name, column)
-            sort.add(rows)
+            # Arrow cannot take rows of views. They are cast back when they are written.
+            sort.add(rows.cast(_without_views(rows.schema)))
             count += len(rows)
             read += rows.nbytes
             done(min(read / self._scan.bytes, 1.0))
