@@ -178,10 +178,18 @@ pub trait Invertible: Monoid {
     /// rounding for sums of floats.
     fn inverse(&self, whole: &Self::Partial, oldest: &Self::Partial) -> Self::Partial;
 
-    /// Whether [`Invertible::inverse`] takes this partial out again; only a commutative
-    /// monoid may say no. (Nothing subtracts an infinity or a NaN.)
+    /// Whether [`Invertible::inverse`] takes this partial out again. (Nothing subtracts an
+    /// infinity or a NaN.)
     fn undoes(&self, _partial: &Self::Partial) -> bool {
         true
+    }
+
+    /// Whether structures keep a partial that no inverse takes out apart from the fold of
+    /// the others. If the order matters it is folded with them, and when it leaves, the
+    /// rest is folded anew.
+    #[inline]
+    fn stands_apart(&self, partial: &Self::Partial) -> bool {
+        !self.undoes(partial) && self.commutative()
     }
 }
 

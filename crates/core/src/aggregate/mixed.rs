@@ -215,6 +215,9 @@ where
                 .collect(),
         }
     }
+    fn undoes(&self, partial: &MixedPartial<T>) -> bool {
+        self.rest.undoes(&partial.words)
+    }
 }
 
 impl<T: Element> Monoid for Mixed<T>

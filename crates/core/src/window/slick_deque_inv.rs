@@ -19,7 +19,9 @@
 //! 2. `wholes[r]` is the fold of those values from `begins[r]` on that an inverse takes out
 //!    again, up to rounding; the identity if there are none.
 //! 3. `stuck` holds the others (infinities, NaN) in a structure that needs no inverse, and
-//!    `places` their positions. Such values commute with all others.
+//!    `places` their positions. They are kept apart only if the aggregation commutes
+//!    ([`Invertible::stands_apart`]); beside one that does not, they are in `wholes`, and
+//!    every slide folds the rest anew until they have left.
 //!
 //! Deviations: positions rise for ever instead of wrapping at the longest range; 3, and
 //! that a sum of floats which overflowed is folded anew, as in
@@ -108,7 +110,7 @@ impl<M: Invertible> SlickDequeInv<M> {
     fn take(&mut self, range: usize, at: usize) {
         let oldest = self.values.get(at);
         let left = self.values.tail() - at - 1;
-        if !self.monoid.undoes(oldest) {
+        if self.monoid.stands_apart(oldest) {
             return;
         }
         if left == 0 || !self.places.is_empty() && self.stuck_from(at) == left {
@@ -127,7 +129,10 @@ impl<M: Invertible> SlickDequeInv<M> {
     #[cold]
     fn fold_invertible(&self, begin: usize) -> M::Partial {
         let rest = (begin..self.values.tail()).map(|at| self.values.get(at));
-        fold(&self.monoid, rest.filter(|value| self.monoid.undoes(value)))
+        fold(
+            &self.monoid,
+            rest.filter(|value| !self.monoid.stands_apart(value)),
+        )
     }
 
     fn evict_stuck(&mut self, head: usize) {
@@ -150,7 +155,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
 
     #[inline]
     fn insert(&mut self, value: M::Partial) {
-        if self.monoid.undoes(&value) {
+        if !self.monoid.stands_apart(&value) {
             for whole in &mut self.wholes {
                 *whole = self.monoid.combine(whole, &value);
             }
@@ -204,7 +209,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
             let whole = self.fold_invertible(*begin);
             check_same(&self.monoid, kept, &whole, format_args!("from {begin} on"))?;
         }
-        let stuck = (head..tail).filter(|at| !self.monoid.undoes(self.values.get(*at)));
+        let stuck = (head..tail).filter(|at| self.monoid.stands_apart(self.values.get(*at)));
         if !stuck.clone().eq(self.places.iter().copied()) {
             return Err(format!("stuck at {:?}", self.places));
         }
@@ -239,7 +244,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
         }
         self.stuck.read(input)?;
         for (place, value) in self.values.iter().enumerate() {
-            if !self.monoid.undoes(value) {
+            if self.monoid.stands_apart(value) {
                 self.places.push(place);
             }
         }

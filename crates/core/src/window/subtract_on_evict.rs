@@ -25,7 +25,9 @@
 //!    up to rounding; the identity if there are none. Where the inverse is exact
 //!    ([`Invertible::EXACT`]) these are all, and nothing else is kept.
 //! 3. Its `stuck` holds the others, infinities and NaN, in a structure that needs no inverse:
-//!    so these leave no trace either. Such values commute with all others.
+//!    so these leave no trace either. They are kept apart only if the aggregation commutes
+//!    ([`Invertible::stands_apart`]); beside one that does not, they are in `whole`, and
+//!    every evict folds the rest anew until they have left.
 //!
 //! Deviation: 3, and that a sum of floats which overflowed is folded anew by the next
 //! evict, because subtracting from an infinity leaves an infinity.
@@ -80,7 +82,7 @@ impl<M: Invertible> Running<M> {
     pub fn add(&mut self, monoid: &M, value: &M::Partial) {
         if M::EXACT {
             self.whole = monoid.combine(&self.whole, value);
-        } else if monoid.undoes(value) {
+        } else if !monoid.stands_apart(value) {
             self.invertible += 1;
             self.whole = monoid.combine(&self.whole, value);
         } else {
@@ -101,7 +103,7 @@ impl<M: Invertible> Running<M> {
             self.whole = monoid.inverse(&self.whole, oldest);
             return;
         }
-        if !monoid.undoes(oldest) {
+        if monoid.stands_apart(oldest) {
             self.stuck.as_mut().expect("the oldest is there").evict();
             return;
         }
@@ -112,7 +114,7 @@ impl<M: Invertible> Running<M> {
         }
         self.whole = monoid.inverse(&self.whole, oldest);
         if !monoid.undoes(&self.whole) {
-            self.whole = fold(monoid, rest.filter(|value| monoid.undoes(value)));
+            self.whole = fold(monoid, rest.filter(|value| !monoid.stands_apart(value)));
         }
     }
 
@@ -236,7 +238,7 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         let (invertible, stuck): (Vec<_>, Vec<_>) = values
             .iter()
             .cloned()
-            .partition(|value| self.monoid.undoes(value));
+            .partition(|value| !self.monoid.stands_apart(value));
         if invertible.len() != self.invertible() {
             return Err(format!(
                 "{} invertible values, {} counted",
@@ -274,8 +276,8 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
         let mut stuck = empty_stuck(&self.monoid);
         stuck.read(input)?;
-        let undoes = |value: &&M::Partial| self.monoid.undoes(value);
-        self.running.invertible = self.values.iter().filter(undoes).count();
+        let folded = |value: &&M::Partial| !self.monoid.stands_apart(value);
+        self.running.invertible = self.values.iter().filter(folded).count();
         if self.running.invertible as u64 != invertible
             || self.running.invertible + stuck.len() != self.values.len()
         {
