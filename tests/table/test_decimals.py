@@ -91,6 +91,9 @@ def test_narrow_decimals_are_compared_and_are_keys(kind):
         "distinct": sw.count_distinct("x"),
         "when": sw.arg_min(by="x"),
     }
+    out = sw.rolling(table, on="t", windows=3, aggs=aggs, min_rows=3)
+    assert out["top_3"].null_count == 2
+    assert out["top_3"].type == out["mode_3"].type == kind
     last = sw.rolling(table, on="t", windows=3, aggs=aggs).slice(2)
     assert last["top_3"].type == last["mode_3"].type == kind
     assert last["most_3"].type == pa.list_(kind)

@@ -415,7 +415,9 @@ def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:
         return pa.ExtensionArray.from_storage(kind, with_nulls(column.storage, mask))
     if kind in (pa.string_view(), pa.binary_view()):
         return with_nulls(storage_of(column), mask).cast(kind)
-    return pc.if_else(mask, pa.scalar(None, kind), column)
+    nulled = pc.if_else(mask, pa.scalar(None, kind), column)
+    # Arrow widens decimals of 32 and 64 bits.
+    return nulled if nulled.type == kind else nulled.cast(kind)
 
 
 def decode_dictionary(column: pa.Array) -> pa.Array:
