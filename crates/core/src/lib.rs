@@ -13,7 +13,7 @@
 //! aggregate
 //! batch
 //! monoid
-//! memory snapshot
+//! memory simd snapshot
 //! ```
 #![deny(unsafe_code)]
 
@@ -26,5 +26,6 @@ pub mod keyed;
 mod memory;
 pub mod monoid;
 pub mod rolling;
+mod simd;
 pub mod snapshot;
 pub mod window;

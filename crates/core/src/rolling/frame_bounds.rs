@@ -2,7 +2,7 @@
 //!
 //! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
-use super::simd::{SimdTask, dispatch_simd};
+use crate::simd::{SimdTask, dispatch_simd};
 
 /// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,6 @@ mod parallel;
 mod partitioned;
 pub mod query_points;
 mod scatter;
-mod simd;
 mod sort_layout;
 mod sorted_view;
 pub mod two_stacks;

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::parallel::{MIN_ROWS_PER_THREAD, ThreadScope};
-use super::simd::is_sorted;
 use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::{SharedColumn, Word, zeroed};
+use crate::simd::is_sorted;
 
 /// The number of shares of groups per thread: with several, threads wait little for the
 /// last share.

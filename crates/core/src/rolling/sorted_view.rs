@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::Request;
 use super::order::Order;
-use super::simd::is_sorted;
 use crate::aggregate::column::{Column, Values};
+use crate::simd::is_sorted;
 
 /// Rows by group, then by time, then as in the table.
 #[derive(Debug)]

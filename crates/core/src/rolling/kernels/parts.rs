@@ -11,8 +11,8 @@ use super::{PresentCounts, RowBlock};
 use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
-use crate::rolling::simd::{SimdTask, dispatch_simd};
 use crate::rolling::sorted_view::{Dense, Numbers};
+use crate::simd::{SimdTask, dispatch_simd};
 
 /// The fold of a part. Aggregations that need the same fold of one column share a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
