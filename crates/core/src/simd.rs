@@ -23,6 +23,7 @@ pub fn dispatch_simd<T: SimdTask>(task: T) -> T::Out {
 #[cfg(target_arch = "x86_64")]
 fn is_wide() -> bool {
     std::is_x86_feature_detected!("avx2")
+        && std::is_x86_feature_detected!("fma")
         && std::is_x86_feature_detected!("bmi1")
         && std::is_x86_feature_detected!("bmi2")
         && std::is_x86_feature_detected!("lzcnt")
@@ -30,7 +31,7 @@ fn is_wide() -> bool {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn with_avx2<T: SimdTask>(task: T) -> T::Out {
     task.run()
 }

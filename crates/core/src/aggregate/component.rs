@@ -354,7 +354,7 @@ impl Component {
             Op::Rows | Op::Count => out[at] = rows.len() as u64,
             Op::SumI => put_i128(out, at, column.map(|bits| i128::from(bits as i64)).sum()),
             Op::SumF => {
-                let sum = Twofold::fold(column.map(f64::from_bits));
+                let sum = Twofold::fold_rows(rows, |row| f64::from_bits(row.as_ref()[self.col]));
                 put(out, at, sum.of_some().to_words());
             }
             Op::Logs => {

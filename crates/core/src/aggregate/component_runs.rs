@@ -2,9 +2,11 @@
 
 use super::component::{Component, get_i128, put, put_i128};
 use super::extreme_word;
+use super::moments::exact_mean_gap;
 use super::op::Op;
 use super::record::Words;
 use super::twofold::Twofold;
+use crate::simd::{SimdTask, dispatch_simd};
 
 /// Appends the folds of `acc` with the first one, two, ... of some complete rows, by
 /// components that absorb.
@@ -64,12 +66,39 @@ pub fn combine_run<'a, P: Words>(
     acc
 }
 
+/// Counts, sums and errors of the older and the younger side of each combine of a run.
+type Sides = [[[f64; RUN]; 2]; 3];
+
+/// For each combine, the part of the squares that lies between the means of both sides, as in
+/// [`super::moments::squares`]. Not finite where that takes its slow path.
+struct BetweenMeans<'a>(&'a Sides);
+
+impl SimdTask for BetweenMeans<'_> {
+    type Out = [f64; RUN];
+
+    #[inline(always)]
+    fn run(self) -> [f64; RUN] {
+        let [counts, sums, errors] = self.0;
+        let mut between = [0.0; RUN];
+        for (at, between) in between.iter_mut().enumerate() {
+            let (count_a, count_b) = (counts[0][at], counts[1][at]);
+            let sum = |side: usize| Twofold {
+                sum: sums[side][at],
+                error: errors[side][at],
+            };
+            let gap = exact_mean_gap((count_a, count_b), sum(0), sum(1));
+            *between = gap * (gap * (count_a / (count_a + count_b) * count_b));
+        }
+        between
+    }
+}
+
 impl Component {
     /// `out[i] := acc ⊗ run[0] ⊗ … ⊗ run[i]`. `out` holds those of the components before.
     fn combine_run<'a, P: Words>(
         &self,
         acc: &[u64],
-        run: impl Iterator<Item = &'a [u64]>,
+        run: impl Iterator<Item = &'a [u64]> + Clone,
         out: &mut [P],
     ) {
         let at = self.at;
@@ -100,6 +129,38 @@ impl Component {
                 for (partial, out) in run.zip(out) {
                     most = most.max(partial[at] as i64);
                     out.as_mut()[at] = most as u64;
+                }
+            }
+            Op::SquaresF { n, sum } => {
+                let mut sides: Sides = [[[0.0; RUN]; 2]; 3];
+                let mut older = acc;
+                for ((index, partial), fold) in run.clone().enumerate().zip(&*out) {
+                    for (side, words) in [older, partial].into_iter().enumerate() {
+                        sides[0][side][index] = words[n] as f64;
+                        sides[1][side][index] = f64::from_bits(words[sum]);
+                        sides[2][side][index] = f64::from_bits(words[sum + 1]);
+                    }
+                    older = fold.as_ref();
+                }
+                let between = dispatch_simd(BetweenMeans(&sides));
+                let mut squares = Twofold::from_words(&acc[at..]);
+                for (index, partial) in run.enumerate() {
+                    let younger = Twofold::from_words(&partial[at..]);
+                    let [counts, ..] = &sides;
+                    squares = match (counts[0][index] == 0.0, counts[1][index] == 0.0) {
+                        (true, _) => younger,
+                        (_, true) => squares,
+                        _ if between[index].is_finite() => {
+                            squares.combine(younger).plus(between[index])
+                        }
+                        _ => {
+                            let (before, from) = out.split_at_mut(index);
+                            let older = before.last().map_or(acc, AsRef::as_ref);
+                            self.combine(older, partial, from[0].as_mut());
+                            Twofold::from_words(&from[0].as_ref()[at..])
+                        }
+                    };
+                    put(out[index].as_mut(), at, squares.to_words());
                 }
             }
             _ => {

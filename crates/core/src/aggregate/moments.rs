@@ -220,15 +220,21 @@ pub fn mean_gap_f(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
         Twofold::from_words(&a[sum..]),
         Twofold::from_words(&b[sum..]),
     );
-    let (high_b, low_b) = two_product(sum_b.sum, count_a);
-    let (high_a, low_a) = two_product(sum_a.sum, count_b);
-    let (high, low) = two_sum(high_b, -high_a);
-    let rest = low + (low_b - low_a) + (sum_b.error * count_a - sum_a.error * count_b);
-    let exact = (high + rest) / count_a / count_b;
+    let exact = exact_mean_gap((count_a, count_b), sum_a, sum_b);
     if exact.is_finite() {
         return exact;
     }
     sum_b.mean(count_b) - sum_a.mean(count_a)
+}
+
+/// The distance of [`mean_gap_f`], if no step leaves the floats.
+#[inline(always)]
+pub fn exact_mean_gap((count_a, count_b): (f64, f64), sum_a: Twofold, sum_b: Twofold) -> f64 {
+    let (high_b, low_b) = two_product(sum_b.sum, count_a);
+    let (high_a, low_a) = two_product(sum_a.sum, count_b);
+    let (high, low) = two_sum(high_b, -high_a);
+    let rest = low + (low_b - low_a) + (sum_b.error * count_a - sum_a.error * count_b);
+    (high + rest) / count_a / count_b
 }
 
 /// The same from exact integer sums; the products fit for fewer than 2³² values.

@@ -202,30 +202,38 @@ impl Twofold {
     }
 
     pub fn fold_slice(run: &[f64]) -> Self {
+        Self::fold_rows(run, |value| *value)
+    }
+
+    /// [`Self::fold`] of a value of each row.
+    #[inline]
+    pub fn fold_rows<R>(rows: &[R], value: impl Fn(&R) -> f64) -> Self {
         let mut sums = [-0.0; LANES];
         let mut errors = [0.0; LANES];
-        let mut chunks = run.chunks_exact(LANES);
+        let mut chunks = rows.chunks_exact(LANES);
         for chunk in &mut chunks {
             for lane in 0..LANES {
-                let (sum, error) = two_sum(sums[lane], chunk[lane]);
+                let (sum, error) = two_sum(sums[lane], value(&chunk[lane]));
                 sums[lane] = sum;
                 errors[lane] += error;
             }
         }
         let mut total = Self::EMPTY;
-        for lane in 0..LANES {
-            total = total.combine_within(Self {
-                sum: sums[lane],
-                error: errors[lane],
-            });
+        if rows.len() >= LANES {
+            for lane in 0..LANES {
+                total = total.combine_within(Self {
+                    sum: sums[lane],
+                    error: errors[lane],
+                });
+            }
         }
-        for &value in chunks.remainder() {
-            total = total.plus_within(value);
+        for row in chunks.remainder() {
+            total = total.plus_within(value(row));
         }
         if total.error.is_finite() {
             return total;
         }
-        Self::step_by_step(run.iter().copied())
+        Self::step_by_step(rows.iter().map(value))
     }
 
     #[cold]
