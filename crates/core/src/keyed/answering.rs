@@ -261,28 +261,52 @@ fn each_fold<A: Aggregation<i64>>(
     {
         return each_raw_fold(monoid, spans, raw, point.at, emit);
     }
-    let mut acc: Option<A::Partial> = None;
-    let mut known: Option<(i64, i64)> = None;
+    let fold = |range| {
+        let mut fold = None;
+        shard.fold(monoid, point.number, range, &mut fold);
+        fold
+    };
+    let join = |older: Option<A::Partial>, younger: Option<A::Partial>| match (older, younger) {
+        (Some(older), Some(younger)) => Some(monoid.combine(&older, &younger)),
+        (older, younger) => older.or(younger),
+    };
+    // The fold of the last window, and its bounds.
+    let (mut acc, mut known) = (None, None::<(i64, i64)>);
+    // The fold from the start of a leaf on. A longer window needs all entries of the leaf in which
+    // a shorter one begins, and the fold of these is at hand.
+    let mut edge: Option<(i64, Option<A::Partial>)> = None;
+    let mut plus = None;
     for (index, span) in &spans.0 {
         let (lo, hi) = bounds(span, point.at);
-        let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
-        let end = match known {
-            Some((from, _)) if is_longer => from.saturating_sub(1),
-            _ => hi,
-        };
-        let mut older = None;
-        if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
-            shard.fold(monoid, point.number, (lo, end), &mut older);
+        let shorter = known.filter(|(_, to)| *to == hi && lo <= hi);
+        if shorter.is_none() {
+            (acc, edge) = (None, None);
+            plus = point.plus.filter(|_| (lo..=hi).contains(&point.at));
         }
-        acc = match (older, acc.take().filter(|_| is_longer)) {
-            (Some(older), Some(rest)) => Some(monoid.combine(&older, &rest)),
-            (older, rest) => older.or(rest),
+        let with_plus = |mut fold| {
+            if let Some(plus) = plus {
+                absorb(monoid, &mut fold, plus);
+            }
+            fold
         };
-        if let Some(plus) = point.plus
-            && !is_longer
-            && (lo..=hi).contains(&point.at)
-        {
-            absorb(monoid, &mut acc, plus);
+        if lo <= hi && shorter.is_none_or(|(from, _)| lo < from) {
+            let last = edge.as_ref().map_or(hi, |(at, _)| at - 1);
+            let start = shard.leaf_start(point.number, lo);
+            acc = match (start.filter(|start| *start <= last), shorter) {
+                (Some(start), _) => {
+                    let rest = match edge.take() {
+                        Some((_, younger)) => join(fold((start, last)), younger),
+                        None => with_plus(fold((start, last))),
+                    };
+                    edge = Some((start, rest.clone()));
+                    match lo < start {
+                        true => join(fold((lo, start - 1)), rest),
+                        false => rest,
+                    }
+                }
+                (None, Some((from, _))) => join(fold((lo, from - 1)), acc),
+                (None, None) => with_plus(fold((lo, hi))),
+            };
         }
         known = (lo <= hi).then_some((lo, hi));
         emit(*index, acc.clone().unwrap_or_else(|| monoid.identity()));

@@ -355,6 +355,12 @@ impl<M: Monoid> Shard<M> {
         self.forest.raw(head.map_or(Root::Empty, |head| head.root))
     }
 
+    /// The time at which the first leaf of a key at or after `lo` begins; `None` without a tree.
+    pub fn leaf_start(&self, number: Option<u32>, lo: i64) -> Option<i64> {
+        let head = self.heads[number? as usize];
+        self.forest.leaf_start(head.root, lo)
+    }
+
     /// The first time of a key at or after `lo`.
     pub fn first(&self, number: Option<u32>, lo: i64) -> Option<i64> {
         let head = self.heads[number? as usize];

@@ -18,22 +18,27 @@ impl<M: Monoid> Forest<M> {
     pub fn fold(&self, monoid: &M, root: Root, (lo, hi): (i64, i64), acc: &mut Option<M::Partial>) {
         match root {
             Root::Empty => {}
-            Root::Leaf(block) => self.fold_leaf(monoid, block, (lo, hi), acc),
+            Root::Leaf(block) => self.fold_leaf(monoid, (block, None), (lo, hi), acc),
             Root::Tree { node, .. } => self.fold_node(monoid, node, (lo, hi), i64::MAX, acc),
         }
     }
 
+    /// Also gets the fold of the leaf, if there is one.
     #[inline]
     fn fold_leaf(
         &self,
         monoid: &M,
-        block: Block,
+        (block, whole): (Block, Option<&M::Partial>),
         (lo, hi): (i64, i64),
         acc: &mut Option<M::Partial>,
     ) {
         let times = self.blocks.times(block);
         let from = times.partition_point(|time| *time < lo);
         let to = from + times[from..].partition_point(|time| *time <= hi);
+        if let Some(whole) = whole.filter(|_| to - from == block.len()) {
+            *acc = monoid.combine_run(acc.take(), std::iter::once(whole));
+            return;
+        }
         self.blocks.fold(monoid, block, (from, to), acc);
     }
 
@@ -66,7 +71,10 @@ impl<M: Monoid> Forest<M> {
                 continue;
             }
             match children[at].below {
-                Below::Leaf(block) => self.fold_leaf(monoid, block, (lo, hi), acc),
+                Below::Leaf(block) => {
+                    let whole = children[at].agg.as_ref();
+                    self.fold_leaf(monoid, (block, whole), (lo, hi), acc);
+                }
                 Below::Node(node) => self.fold_node(monoid, node, (lo, hi), end_of(at), acc),
             }
             at += 1;
@@ -81,6 +89,20 @@ impl<M: Monoid> Forest<M> {
             Root::Leaf(block) => self.blocks.raw(block),
             Root::Tree { .. } => None,
         }
+    }
+
+    /// The time at which the first leaf at or after `lo` begins; `None` without a tree.
+    pub fn leaf_start(&self, root: Root, lo: i64) -> Option<i64> {
+        let Root::Tree { node, .. } = root else {
+            return None;
+        };
+        let children = &self.nodes[node as usize];
+        let at = children.partition_point(|child| child.first < lo);
+        let inner = match at.checked_sub(1).map(|before| children[before].below) {
+            Some(Below::Node(node)) => self.leaf_start(Root::Tree { node, level: 1 }, lo),
+            _ => None,
+        };
+        inner.or_else(|| children.get(at).map(|child| child.first))
     }
 
     /// The first time at or after `lo`.
