@@ -235,12 +235,12 @@ def test_a_full_disk_leaves_no_stale_pages(
     store.commit("", "0:aa")
     store.put(1, b"new")
 
-    def full(path: Path, blob: bytes) -> int:
-        path.open("wb").close()
+    def full(path: Path, _mode: str) -> None:
+        path.touch()
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(Path, "open", full)
         store.commit("0:aa", "1:bb")
     assert store.get(1) == b"new"
     assert segments(tmp_path) == ["0-aa"]

@@ -117,10 +117,11 @@ class LocalPageCache:
         """Writes the segment of the state with this token, and evicts old segments."""
         path = self._path(token)
         hidden = path.with_name(f".{path.name}")
-        blob, extents = _encode(parent, pages)
+        parts, extents = _encode(parent, pages)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            hidden.write_bytes(blob)
+            with hidden.open("wb") as file:
+                file.writelines(parts)
             hidden.rename(path)
         except OSError:
             # The remaining segments are older than the state: drop them all.
@@ -128,7 +129,7 @@ class LocalPageCache:
             with contextlib.suppress(OSError):
                 hidden.unlink(missing_ok=True)
             return
-        self._segments.insert(0, _Segment(path, parent, len(blob), extents))
+        self._segments.insert(0, _Segment(path, parent, sum(map(len, parts)), extents))
         with contextlib.suppress(OSError):
             self._evict()
 
@@ -151,12 +152,12 @@ class LocalPageCache:
         for segment in self._segments[kept:]:
             segment.path.unlink(missing_ok=True)
         del self._segments[kept:]
-        ours = {segment.path for segment in self._segments}
-        for path in self.folder.iterdir():
-            if path in ours:
-                continue
-            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                path.unlink(missing_ok=True)
+        ours = {segment.path.name for segment in self._segments}
+        with os.scandir(self.folder) as files:
+            for file in files:
+                is_other = file.name not in ours
+                if is_other and time.time() - file.stat().st_mtime > _STALE_SECONDS:
+                    Path(file).unlink(missing_ok=True)
 
 
 class CachedStore:
@@ -204,7 +205,7 @@ class CachedStore:
 
 def _encode(
     parent: str, pages: dict[int, bytes | None]
-) -> tuple[bytes, dict[int, Extent]]:
+) -> tuple[list[bytes], dict[int, Extent]]:
     """Encodes a segment: length of the head, head, pages; also returns the extents."""
     extents: dict[int, Extent] = {}
     at = 0
@@ -213,7 +214,7 @@ def _encode(
         at += 0 if blob is None else len(blob)
     head = json.dumps([parent, list(extents.items())], separators=(",", ":")).encode()
     blobs = [blob for blob in pages.values() if blob is not None]
-    encoded = b"".join([_HEADER.pack(len(head)), head, *blobs])
+    encoded = [_HEADER.pack(len(head)), head, *blobs]
     return encoded, _shift(extents.items(), _HEADER.size + len(head))
 
 
