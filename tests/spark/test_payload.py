@@ -61,6 +61,16 @@ def test_a_row_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [read_ipc(part) for part in payloads(ROWS.slice(0, 0))] == [ROWS.slice(0, 0)]
 
 
+def test_rows_of_uneven_size_come_in_small_payloads() -> None:
+    """Rows are counted by their mean size first."""
+    texts = ["x"] * 1000 + ["y" * 1000] * 100
+    rows = pa.table({"text": texts})
+    parts = list(payloads(rows, 10_000))
+    assert max(map(len, parts)) < 22_000
+    assert len(parts) < 40
+    assert pa.concat_tables(map(read_ipc, parts)).combine_chunks().equals(rows)
+
+
 def test_results_come_in_small_payloads() -> None:
     """The JVM would allocate large payloads in regions of their own."""
     results = pa.table({"n": range(100_000)})

@@ -320,7 +320,7 @@ class StateTransaction:
 def output_rows(results: list[pa.Table], counts: dict[str, float]) -> Iterator[Row]:
     """Yields results as payloads; the first row carries the call's counts."""
     zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
-    blobs: Iterable[bytes | None] = [None]
+    blobs: Iterable[memoryview | None] = [None]
     if results:
         table = pa.concat_tables(results, promote_options="permissive")
         blobs = payloads(table.combine_chunks(), _RESULT_BYTES)

@@ -1,6 +1,6 @@
 """Packs input rows into payloads of one bucket each; unpacks payloads of results."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -155,7 +155,7 @@ def _hashable(keys: pa.Array) -> pa.Array:
 
 def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
     """Payloads of buckets, in batches of some megabytes each."""
-    packed: list[tuple[int, bytes]] = []
+    packed: list[tuple[int, memoryview]] = []
     size = 0
     for bucket, rows in parts:
         for payload in payloads(rows.combine_chunks()):
@@ -168,7 +168,7 @@ def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
         yield _packed(packed)
 
 
-def _packed(pairs: list[tuple[int, bytes]]) -> pa.RecordBatch:
+def _packed(pairs: Sequence[tuple[int, bytes | memoryview]]) -> pa.RecordBatch:
     buckets, blobs = zip(*pairs, strict=True)
     columns = [pa.array(buckets, pa.int32()), pa.array(blobs, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)

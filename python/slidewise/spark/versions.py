@@ -55,7 +55,8 @@ def to_arrow(df: Any) -> pa.Table:
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield pa.record_batch({"payload": pa.array([write_ipc(batch)])})
+            payload = pa.array([write_ipc(batch)], pa.binary())
+            yield pa.record_batch({"payload": payload})
 
     payloads = [bytes(row[0]) for row in df.mapInArrow(pack, _PAYLOAD).collect()]
     if not payloads:
@@ -80,7 +81,7 @@ def create_dataframe(spark: Any, table: pa.Table, schema: StructType) -> Any:
             for payload in batch.column(0):
                 yield from read_ipc(payload.as_buffer()).to_batches()
 
-    rows = [(write_ipc(table),)] if len(table) else []
+    rows = [(bytes(write_ipc(table)),)] if len(table) else []
     return spark.createDataFrame(rows, _PAYLOAD).mapInArrow(unpack, schema)
 
 
