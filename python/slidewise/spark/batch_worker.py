@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 from slidewise.frames.adapt import frame
 from slidewise.spark.skew_split import SplitBounds
 from slidewise.spark.sort_key import KEY_GROUP, check_times
-from slidewise.spark.worker_memory import freeze_modules
+from slidewise.spark.worker_memory import prepare_worker
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
 from slidewise.table.batched_rolling import Order, checked_batches, rolling_batches
@@ -40,7 +40,7 @@ def partition_function(
 
     def run(batches: Batches) -> Batches:
         spec = _unpickle(blob)
-        freeze_modules()
+        prepare_worker()
         rows: Batches = map(methodcaller("rename_columns", inputs), batches)
         rows = checked_batches(rows, spec, order)
         if order.runs == (KEY_GROUP,):

@@ -35,7 +35,7 @@ from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
 from slidewise.spark.watermarks import timer_for, watermark_of
-from slidewise.spark.worker_memory import freeze_modules
+from slidewise.spark.worker_memory import prepare_worker
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
 
@@ -111,7 +111,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
-        freeze_modules()
+        prepare_worker()
         self._handle = handle
         # Checkpoints contain this name, so it cannot change.
         self._head = handle.getValueState("directory", _BLOB)

@@ -21,7 +21,7 @@ from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import ROW
-from slidewise.spark.worker_memory import freeze_modules
+from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.encoding import ValueColumn, key_hashes, row_numbers
 
 __all__ = ["PACKED", "Packer", "number_history", "unpack"]
@@ -62,7 +62,7 @@ class Packer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
-        freeze_modules()
+        prepare_worker()
         yield _packed([(GUARD_BUCKET, self._guard)])
         for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
             yield from self._pack(rows)
@@ -120,7 +120,7 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A function for `mapInArrow`: unpacks the rows of payloads."""
-    freeze_modules()
+    prepare_worker()
     for batch in batches:
         for payload in batch.column("payload"):
             if payload.is_valid:
