@@ -3,9 +3,10 @@
 
 use std::mem::needs_drop;
 
+use super::node::known;
 use super::slots::short_loop;
 use super::spine::edge;
-use super::{Agg, Id, Inner, LEVELS, Node, Nodes, Spine, Tree, is_leaf};
+use super::{Child, Id, Inner, LEVELS, Node, Nodes, Spine, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::PartialKind;
@@ -42,7 +43,7 @@ pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
     nodes: &Nodes<M::Partial, E, K>,
     id: Id,
     kind: PartialKind,
-) -> Agg<M::Partial> {
+) -> M::Partial {
     match is_leaf(id) {
         true => own_leaf(monoid, nodes.leaf(id)),
         false => own_inner(monoid, nodes.inner(id), kind),
@@ -55,12 +56,10 @@ pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
 pub(super) fn own_leaf<M: Monoid, const E: usize>(
     monoid: &M,
     leaf: &Node<M::Partial, E>,
-) -> Agg<M::Partial> {
+) -> M::Partial {
     let (values, len) = (leaf.values(), leaf.len());
-    let count = len as u32;
     if len == 0 {
-        let partial = monoid.identity();
-        return Agg { partial, count };
+        return monoid.identity();
     }
     let mut partial = values[0].clone();
     for (at, value) in values[1..].iter().enumerate() {
@@ -70,7 +69,7 @@ pub(super) fn own_leaf<M: Monoid, const E: usize>(
         }
         partial = monoid.combine(&partial, value);
     }
-    Agg { partial, count }
+    partial
 }
 
 #[inline(always)]
@@ -78,10 +77,10 @@ fn own_inner<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     inner: &Inner<M::Partial, E, K>,
     kind: PartialKind,
-) -> Agg<M::Partial> {
+) -> M::Partial {
     if inner.node.len() == 0 {
         // A root with one child, which takes its place next.
-        return inner.children[0].agg();
+        return inner.children[0].partial.clone();
     }
     with_ends(monoid, inner, middle(monoid, inner), kind)
 }
@@ -91,23 +90,16 @@ fn own_inner<M: Monoid, const E: usize, const K: usize>(
 fn with_ends<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     Inner { node, children, .. }: &Inner<M::Partial, E, K>,
-    Agg {
-        mut partial,
-        mut count,
-    }: Agg<M::Partial>,
+    mut partial: M::Partial,
     kind: PartialKind,
-) -> Agg<M::Partial> {
+) -> M::Partial {
     if matches!(kind, PartialKind::Left | PartialKind::Up) {
-        let last = &children[node.len()];
-        count += last.count;
-        partial = monoid.combine(&partial, &last.partial);
+        partial = monoid.combine(&partial, &children[node.len()].partial);
     }
     if matches!(kind, PartialKind::Right | PartialKind::Up) {
-        let first = &children[0];
-        count += first.count;
-        partial = monoid.combine(&first.partial, &partial);
+        partial = monoid.combine(&children[0].partial, &partial);
     }
-    Agg { partial, count }
+    partial
 }
 
 /// Π inner of a node with entries: without its outermost children.
@@ -115,20 +107,18 @@ fn with_ends<M: Monoid, const E: usize, const K: usize>(
 pub(super) fn middle<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     Inner { node, children, .. }: &Inner<M::Partial, E, K>,
-) -> Agg<M::Partial> {
+) -> M::Partial {
     let (values, len) = (node.values(), node.len());
-    let mut count = len as u32;
     let mut partial = values[0].clone();
     for at in 1..E {
         short_loop();
         if at == len {
             break;
         }
-        count += children[at].count;
         partial = monoid.combine(&partial, &children[at].partial);
         partial = monoid.combine(&partial, &values[at]);
     }
-    Agg { partial, count }
+    partial
 }
 
 /// Stores the new Π↑ of a child and gives that of its parent. The Π inner of the parent is
@@ -154,7 +144,7 @@ fn renew<M: Monoid, const E: usize, const K: usize>(
         return whole;
     }
     inner.children[at].partial = partial;
-    inner.middle = middle(monoid, inner).partial;
+    inner.middle = middle(monoid, inner);
     let rest = monoid.combine(&inner.middle, &inner.children[len].partial);
     monoid.combine(&inner.children[0].partial, &rest)
 }
@@ -167,11 +157,15 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     spine: &mut Spine<M::Partial>,
     side: PartialKind,
 ) {
+    if spine.stale == 0 {
+        return;
+    }
     let height = spine.height();
     let stale = spine.stale & ((1 << height) - 1);
     if stale == 0 {
         return;
     }
+    spine.recount |= stale;
     let (ids, edges) = (&spine.ids, &mut spine.edges);
     let levels = &mut spine.levels[..height];
     let mut level = stale.ilog2() as usize;
@@ -203,32 +197,54 @@ fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     }
 }
 
-/// Computes the aggregate of a finger from its own part and its parent's aggregate.
+/// As `refresh_spine`, after a change below a node of that level only.
 #[inline(always)]
-fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: PartialKind) {
+fn refresh_level<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    inner: &Inner<M::Partial, E, K>,
+    spine: &mut Spine<M::Partial>,
+    level: usize,
+    side: PartialKind,
+) {
+    spine.recount |= 1 << level;
+    let own = own_inner(monoid, inner, side);
+    hand_down(monoid, spine, level, own, side);
+}
+
+/// Sets the own part of a node of a spine, and computes the aggregates of that level and of
+/// those below, from their own parts and from what the parents hand down.
+#[inline(always)]
+fn hand_down<M: Monoid>(
+    monoid: &M,
+    spine: &mut Spine<M::Partial>,
+    level: usize,
+    own: M::Partial,
+    side: PartialKind,
+) {
     let height = spine.height();
-    if let [finger, above @ ..] = &mut spine.levels[..height] {
-        finger.agg = match above.first() {
-            Some(parent) => inherit(monoid, &finger.own, &parent.agg, side),
-            None => finger.own.clone(),
+    let levels = &mut spine.levels[..height];
+    levels[level].own = own;
+    for level in (0..=level).rev() {
+        short_loop();
+        let (below, above) = levels.split_at_mut(level + 1);
+        let aggs = &mut below[level];
+        aggs.agg = match above.first() {
+            Some(parent) => inherit(monoid, &aggs.own, &parent.agg, side),
+            None => aggs.own.clone(),
         };
     }
 }
 
-#[inline]
+#[inline(always)]
 fn inherit<M: Monoid>(
     monoid: &M,
-    own: &Agg<M::Partial>,
-    parent: &Agg<M::Partial>,
+    own: &M::Partial,
+    parent: &M::Partial,
     side: PartialKind,
-) -> Agg<M::Partial> {
-    let (earlier, later) = match side {
-        PartialKind::Left => (own, parent),
-        _ => (parent, own),
-    };
-    Agg {
-        partial: monoid.combine(&earlier.partial, &later.partial),
-        count: own.count + parent.count,
+) -> M::Partial {
+    match side {
+        PartialKind::Left => monoid.combine(own, parent),
+        _ => monoid.combine(parent, own),
     }
 }
 
@@ -239,24 +255,31 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         if self.marked(id, self.nodes.level(id)) {
             return false;
         }
-        let agg = self.whole(id);
-        self.nodes
-            .set_agg(self.nodes.parent(id), self.nodes.position(id), agg);
+        let child = self.whole_child(id);
+        let (parent, at) = (self.nodes.parent(id), self.nodes.position(id));
+        self.nodes.inner_mut(parent).children[at] = child;
         true
     }
 
     /// As `touch`, for the child at a position, which is at that level.
-    #[inline]
-    pub(super) fn touch_child(&mut self, parent: Id, at: usize, level: usize) {
-        let id = self.nodes.child(parent, at);
+    #[inline(always)]
+    pub(super) fn touch_child<const LEAF: bool>(&mut self, parent: Id, at: usize, level: usize) {
+        let id = known::<LEAF>(self.nodes.child(parent, at));
         if !self.marked(id, level) {
-            let agg = self.whole(id);
-            self.nodes.set_agg(parent, at, agg);
+            self.nodes.inner_mut(parent).children[at] = self.whole_child(id);
         }
     }
 
+    /// A node as a child of its parent, from its contents.
+    #[inline(always)]
+    pub(in crate::window) fn whole_child(&mut self, id: Id) -> Child<M::Partial> {
+        let partial = self.whole(id);
+        let count = self.nodes.entries(id, PartialKind::Up) as u32;
+        Child { id, count, partial }
+    }
+
     /// Whether a node keeps another aggregate than Π↑; if so, marks it for the pass down.
-    #[inline]
+    #[inline(always)]
     fn marked(&mut self, id: Id, level: usize) -> bool {
         let (left, right) = match self.fingers {
             Some(_) => (self.left.at(level) == id, self.right.at(level) == id),
@@ -274,64 +297,85 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Π↑ of a node, from its contents; stores its Π inner. Not inlined: compiled once per tree.
     #[inline(never)]
-    pub(in crate::window) fn whole(&mut self, id: Id) -> Agg<M::Partial> {
+    fn whole(&mut self, id: Id) -> M::Partial {
         if is_leaf(id) {
             return own_leaf(&self.monoid, self.nodes.leaf(id));
         }
         let inner = self.nodes.inner_mut(id);
         if inner.node.len() == 0 {
-            return inner.children[0].agg();
+            return inner.children[0].partial.clone();
         }
         let middle = middle(&self.monoid, inner);
-        inner.middle = middle.partial.clone();
+        inner.middle = middle.clone();
         with_ends(&self.monoid, inner, middle, PartialKind::Up)
     }
 
     /// Repairs the aggregates after a change of a node on the path of the last search; it has
     /// `grown` more entries. Up to the node where the search began these are Π↑; the pass down
     /// repairs the others.
-    #[inline]
-    pub(in crate::window) fn refresh(&mut self, id: Id, grown: i32) {
-        let mut level = self.nodes.level(id);
+    #[inline(always)]
+    pub(super) fn refresh(&mut self, id: Id, level: usize, grown: i32) {
         let until = self.path.start.min(self.left.height());
-        if level >= until {
-            if self.fingers.is_none() {
-                debug_assert_eq!(id, self.root);
-                let whole = self.whole(id).partial;
-                return self.finish(whole);
-            }
-            return self.reached(id, level);
+        if self.fingers.is_some() && level >= until {
+            self.reached(id, level);
+        } else {
+            self.refresh_path(id, level, grown, until);
         }
-        let mut partial = match is_leaf(id) {
-            true => own_leaf(&self.monoid, self.nodes.leaf(id)).partial,
-            false => self.whole(id).partial,
-        };
-        let mut id = self.nodes.parent(id);
+    }
+
+    #[inline(never)]
+    fn refresh_path(&mut self, id: Id, level: usize, grown: i32, until: usize) {
+        let partial = self.whole(id);
+        if level < until {
+            self.refresh_above(self.nodes.parent(id), level + 1, partial, grown, until);
+        } else {
+            debug_assert_eq!(id, self.root);
+            self.finish(partial);
+        }
+    }
+
+    /// As `refresh`, from the parent of a node with that new Π↑; the search began at level
+    /// `until`.
+    #[inline(always)]
+    pub(super) fn refresh_above(
+        &mut self,
+        parent: Id,
+        level: usize,
+        partial: M::Partial,
+        grown: i32,
+        until: usize,
+    ) {
+        let (mut id, mut level, mut partial) = (parent, level, partial);
         loop {
-            level += 1;
             let at = self.path.at(level);
             let inner = self.nodes.inner_mut(id);
             let count = &mut inner.children[at].count;
             *count = count.wrapping_add_signed(grown);
-            if level >= until && self.fingers.is_some() {
-                inner.children[at].partial = partial;
-                return self.reached(id, level);
+            if level >= until {
+                break;
             }
             partial = renew(&self.monoid, inner, at, partial);
-            if level >= until {
-                debug_assert_eq!(id, self.root);
-                return self.finish(partial);
-            }
             id = inner.node.parent();
+            level += 1;
         }
-    }
-
-    /// Ends a repair of the classic tree: sets Π↑ of the root.
-    #[inline(always)]
-    fn finish(&mut self, whole: M::Partial) {
-        self.top.partial = whole;
-        self.top.count = self.len as u32;
-        (self.left.stale, self.right.stale) = (0, 0);
+        let (at, inner) = (self.path.at(level), self.nodes.inner_mut(id));
+        if self.fingers.is_none() {
+            debug_assert_eq!(id, self.root);
+            let whole = renew(&self.monoid, inner, at, partial);
+            return self.finish(whole);
+        }
+        inner.children[at].partial = partial;
+        if level == self.left.height() || (self.left.stale | self.right.stale) != 0 {
+            return self.reached(id, level);
+        }
+        // Only this node of the spines has changed, and its entries are as before.
+        let (monoid, left, right) = (&self.monoid, &mut self.left, &mut self.right);
+        if right.at(level) == id {
+            refresh_level(monoid, inner, right, level, PartialKind::Right);
+        } else {
+            debug_assert_eq!(left.at(level), id, "searches begin on a spine");
+            refresh_level(monoid, inner, left, level, PartialKind::Left);
+        }
     }
 
     /// Ends a repair at a node of a spine.
@@ -342,12 +386,18 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.refresh_spines();
     }
 
+    /// Ends a repair of the classic tree: sets Π↑ of the root.
+    #[inline(always)]
+    fn finish(&mut self, whole: M::Partial) {
+        self.top = whole;
+        (self.left.stale, self.right.stale) = (0, 0);
+    }
+
     /// The pass down: the root, then the spines towards the fingers.
-    #[inline]
+    #[inline(never)]
     pub(in crate::window) fn refresh_spines(&mut self) {
-        let stale = (self.left.stale, self.right.stale);
         let height = self.left.height();
-        if (stale.0 | stale.1) >> height != 0 {
+        if (self.left.stale | self.right.stale) >> height != 0 {
             let kind = self.kind(self.root);
             self.top = own(&self.monoid, &self.nodes, self.root, kind);
             let times = self.nodes.times(self.root);
@@ -355,18 +405,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.right.edges[height % LEVELS] = edge(times, PartialKind::Right);
         }
         if self.fingers.is_some() {
-            refresh_spine(
-                &self.monoid,
-                &mut self.nodes,
-                &mut self.left,
-                PartialKind::Left,
-            );
-            refresh_spine(
-                &self.monoid,
-                &mut self.nodes,
-                &mut self.right,
-                PartialKind::Right,
-            );
+            let (monoid, nodes) = (&self.monoid, &mut self.nodes);
+            refresh_spine(monoid, nodes, &mut self.left, PartialKind::Left);
+            refresh_spine(monoid, nodes, &mut self.right, PartialKind::Right);
         }
         (self.left.stale, self.right.stale) = (0, 0);
     }
@@ -374,37 +415,33 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Repairs the aggregates after an append to the right finger that changed no other node.
     #[inline]
     pub(in crate::window) fn extend_right_finger(&mut self, value: &M::Partial) {
-        let own = &mut self.right.levels[0].own;
-        own.partial = self.monoid.combine(&own.partial, value);
-        own.count += 1;
-        hand_down(&self.monoid, &mut self.right, PartialKind::Right);
+        let own = self.monoid.combine(&self.right.levels[0].own, value);
+        hand_down(&self.monoid, &mut self.right, 0, own, PartialKind::Right);
     }
 
     /// Repairs the aggregates after a change of the left finger and no other node.
     #[inline]
-    pub(in crate::window) fn repair_left_finger(&mut self) {
-        let finger = self.nodes.leaf(self.left.finger());
-        self.left.levels[0].own = own_leaf(&self.monoid, finger);
-        hand_down(&self.monoid, &mut self.left, PartialKind::Left);
+    pub(in crate::window) fn repair_left_finger(&mut self, own: M::Partial) {
+        hand_down(&self.monoid, &mut self.left, 0, own, PartialKind::Left);
     }
 
     /// The aggregate that a node keeps.
-    pub(super) fn kept(&self, id: Id) -> Agg<M::Partial> {
+    pub(super) fn kept(&self, id: Id) -> &M::Partial {
         let level = self.nodes.level(id);
         match self.kind(id) {
-            _ if id == self.root => self.top.clone(),
-            PartialKind::Left => self.left.levels[level].agg.clone(),
-            PartialKind::Right => self.right.levels[level].agg.clone(),
+            _ if id == self.root => &self.top,
+            PartialKind::Left => &self.left.levels[level].agg,
+            PartialKind::Right => &self.right.levels[level].agg,
             _ => {
                 let siblings = self.nodes.children(self.nodes.parent(id));
-                siblings[self.nodes.position(id)].agg()
+                &siblings[self.nodes.position(id)].partial
             }
         }
     }
 
     /// The aggregate that a node should keep, computed from its contents, the aggregates of its
     /// children and, on a spine, that of its parent.
-    pub(super) fn local(&self, id: Id) -> Agg<M::Partial> {
+    pub(super) fn local(&self, id: Id) -> M::Partial {
         let (kind, level) = (self.kind(id), self.nodes.level(id));
         let own = own(&self.monoid, &self.nodes, id, kind);
         match kind {
@@ -419,14 +456,16 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// The number of entries in the tree, by the counts of aggregates.
-    pub(in crate::window) fn counted(&self) -> usize {
-        let top = self.top.count as usize;
-        if self.fingers.is_none() || self.left.height() == 0 {
-            return top;
+    /// The number of entries in the tree, by the counts of children. Of the spines it counts
+    /// the nodes whose aggregates changed since the last call.
+    pub(in crate::window) fn counted(&mut self) -> usize {
+        let root = self.nodes.entries(self.root, self.kind(self.root));
+        if self.fingers.is_none() {
+            return root;
         }
-        let fingers = [&self.left, &self.right].map(|spine| spine.levels[0].agg.count as usize);
-        top + fingers[0] + fingers[1]
+        let left = self.left.count(&self.nodes, PartialKind::Left);
+        let right = self.right.count(&self.nodes, PartialKind::Right);
+        root + left + right
     }
 
     /// The fold over lo ≤ time ≤ hi below a node that holds all of it (FiBA fig. 10).

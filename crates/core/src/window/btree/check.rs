@@ -72,9 +72,10 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             entries == self.len,
             format_args!("{entries} entries, {} counted", self.len),
         )?;
+        let counted = self.clone().counted();
         require(
-            self.counted() == self.len,
-            format_args!("aggregates cover {} of {entries} entries", self.counted()),
+            counted == self.len,
+            format_args!("children cover {counted} of {entries} entries"),
         )?;
         let idle = self.nodes.idle();
         require(
@@ -182,34 +183,24 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let kept = self.kept(id);
         if let Some(aggs) = self.spine_aggs(id) {
             let own = own(&self.monoid, &self.nodes, id, self.kind(id));
-            let (partial, count) = (&aggs.own.partial, aggs.own.count);
-            require(
-                count == own.count,
-                format_args!(
-                    "node {id} has {count} entries of its own, not {}",
-                    own.count
-                ),
-            )?;
             let what = format_args!("node {id} of its own");
-            check_same(&self.monoid, partial, &own.partial, what)?;
+            check_same(&self.monoid, &aggs.own, &own, what)?;
         }
         self.check_middle(id)?;
-        let (expected, entries) = match self.kind(id) {
-            PartialKind::Up => (whole.clone(), *count),
-            _ => {
-                let agg = self.local(id);
-                (agg.partial, agg.count)
-            }
+        let expected = match self.kind(id) {
+            PartialKind::Up => whole.clone(),
+            _ => self.local(id),
         };
-        require(
-            kept.count == entries,
-            format_args!(
-                "the aggregate of node {id} covers {} entries, not {entries}",
-                kept.count
-            ),
-        )?;
+        if id != self.root && self.kind(id) == PartialKind::Up {
+            let siblings = self.nodes.children(self.nodes.parent(id));
+            let kept = siblings[self.nodes.position(id)].count;
+            require(
+                kept == *count,
+                format_args!("{kept} entries below node {id}, not {count}"),
+            )?;
+        }
         let what = format_args!("node {id}");
-        check_same(&self.monoid, &kept.partial, &expected, what)
+        check_same(&self.monoid, kept, &expected, what)
     }
 
     /// Compares the Π inner of a node with Π↑ with its fold; other nodes hold no memory with it.
@@ -219,7 +210,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         let inner = self.nodes.inner(id);
         let expected = match self.kind(id) {
-            PartialKind::Up => middle(&self.monoid, inner).partial,
+            PartialKind::Up => middle(&self.monoid, inner),
             _ if needs_drop::<M::Partial>() => self.monoid.identity(),
             _ => return Ok(()),
         };
@@ -245,7 +236,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             kind: self.kind(id),
             times: self.nodes.times(id).to_vec(),
             children: Vec::new(),
-            aggregate: self.kept(id).partial,
+            aggregate: self.kept(id).clone(),
         });
         for child in self.nodes.children(id) {
             let child = self.show(child.id, shape);

@@ -23,8 +23,8 @@
 //! 2. Height: all leaves are at level 0, a parent is one level above its children.
 //! 3. Order: times rise, from a child through the entry behind it to the next child.
 //!    Strictly under `Ties::Combine`.
-//! 4. Aggregates: each node keeps that of its kind, and the number of entries that it covers;
-//!    here all nodes keep Π↑. An inner node with Π↑ keeps Π inner, too.
+//! 4. Aggregates: each node keeps that of its kind; here all nodes keep Π↑. A node with Π↑ has
+//!    the number of entries below it in its parent, and keeps Π inner unless it is a leaf.
 //! 5. Links: parents, spines and fingers are those of the tree.
 //! 6. Memory: every node of the arenas is in the tree, free, or waits to be freed.
 //!
@@ -51,7 +51,8 @@ use super::steps::Step;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
-pub(in crate::window) use node::{Agg, Child, Id, Inner, NONE, Node, is_leaf};
+use aggregate::own_leaf;
+pub(in crate::window) use node::{Child, Id, Inner, NONE, Node, is_leaf};
 pub(in crate::window) use nodes::Nodes;
 pub use sized::BTree;
 pub(in crate::window) use spine::Spine;
@@ -71,7 +72,7 @@ pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     pub(in crate::window) nodes: Nodes<M::Partial, E, K>,
     pub(in crate::window) root: Id,
     /// The aggregate of the root.
-    pub(in crate::window) top: Agg<M::Partial>,
+    pub(in crate::window) top: M::Partial,
     pub(in crate::window) left: Spine<M::Partial>,
     pub(in crate::window) right: Spine<M::Partial>,
     pub(in crate::window) len: usize,
@@ -118,10 +119,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         const { assert!(K == E + 1) };
         debug_assert!(2 * min_arity <= E);
         let nodes = Nodes::new(monoid.identity());
-        let top = Agg {
-            partial: monoid.identity(),
-            count: 0,
-        };
+        let top = monoid.identity();
         let (left, right) = (Spine::new(monoid.identity()), Spine::new(monoid.identity()));
         let mut tree = Self {
             monoid,
@@ -244,12 +242,20 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let Site { node, at, present } = self.site_of_insert(time);
         if present {
             self.combine_at(node, at, &value);
-            self.refresh(node, 0);
+            self.refresh(node, self.nodes.level(node), 0);
+            return;
+        }
+        self.len += 1;
+        let (most, leaf) = (self.most(), self.nodes.leaf_mut(node));
+        leaf.insert(at, time, value);
+        let (parent, full) = (leaf.parent(), leaf.len() > most);
+        let until = self.path.start;
+        if full || until == 0 {
+            let (top, level) = self.rebalance_for_insert(node);
+            self.refresh(top, level, 1);
         } else {
-            self.nodes.insert_into_leaf(node, at, time, value);
-            self.len += 1;
-            let top = self.rebalance_for_insert(node);
-            self.refresh(top, 1);
+            let partial = own_leaf(&self.monoid, self.nodes.leaf(node));
+            self.refresh_above(parent, 1, partial, 1, until);
         }
     }
 
@@ -271,8 +277,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.len -= 1;
         if is_leaf(node) {
             self.nodes.remove(node, at);
-            let top = self.rebalance_for_evict(node);
-            self.refresh(top, -1);
+            let (top, level) = self.rebalance_for_evict(node);
+            self.refresh(top, level, -1);
         } else {
             self.evict_inner(node, at);
         }
@@ -333,24 +339,20 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 
     fn evict(&mut self) -> Option<i64> {
         let node = self.first_leaf();
-        let time = *self.nodes.leaf(node).times().first()?;
+        let (time, leaf) = self.nodes.pop_front(node)?;
+        let spare = node == self.root || leaf.len() + 1 >= self.min_arity;
+        self.len -= 1;
+        if self.fingers.is_some() && spare && node != self.root {
+            let own = own_leaf(&self.monoid, leaf);
+            self.repair_left_finger(own);
+            return Some(time);
+        }
         self.path = SearchPath::default();
         if self.fingers.is_none() {
             self.path.start = self.left.height();
         }
-        let spare = node == self.root || self.nodes.leaf(node).len() >= self.min_arity;
-        self.nodes.pop_front(node);
-        self.len -= 1;
-        if self.fingers.is_some() && spare && node != self.root {
-            self.repair_left_finger();
-            return Some(time);
-        }
-        let top = if spare {
-            node
-        } else {
-            self.rebalance_for_evict(node)
-        };
-        self.refresh(top, -1);
+        let (top, level) = self.rebalance_for_evict(node);
+        self.refresh(top, level, -1);
         self.give_back();
         Some(time)
     }
@@ -376,10 +378,10 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
 
     fn query(&mut self) -> M::Partial {
         if self.fingers.is_none() || is_leaf(self.root) {
-            return self.top.partial.clone();
+            return self.top.clone();
         }
-        let [left, right] = [&self.left, &self.right].map(|spine| &spine.levels[0].agg.partial);
-        let older = self.monoid.combine(left, &self.top.partial);
+        let [left, right] = [&self.left, &self.right].map(|spine| &spine.levels[0].agg);
+        let older = self.monoid.combine(left, &self.top);
         self.monoid.combine(&older, right)
     }
 

@@ -3,7 +3,8 @@
 
 use std::array::from_fn;
 
-use super::slots::{prefix, short_loop, transfer, transfer_within};
+use super::slots::{prefix, shift_in, short_loop, transfer, transfer_within};
+use crate::window::shape::PartialKind;
 
 /// The index of a node in its arena; the highest bit is set for leaves.
 pub(in crate::window) type Id = u32;
@@ -13,6 +14,16 @@ pub(super) const LEAF: Id = 1 << 31;
 #[inline(always)]
 pub(in crate::window) fn is_leaf(id: Id) -> bool {
     id & LEAF != 0
+}
+
+/// Tells the compiler that a node is a leaf, or that it is none.
+#[inline(always)]
+pub(super) fn known<const IS_LEAF: bool>(id: Id) -> Id {
+    debug_assert_eq!(is_leaf(id), IS_LEAF);
+    match IS_LEAF {
+        true => id | LEAF,
+        false => id & !LEAF,
+    }
 }
 
 /// The fields of leaves and of inner nodes.
@@ -79,13 +90,12 @@ impl<P: Clone, const E: usize> Node<P, E> {
     pub(super) fn insert(&mut self, at: usize, time: i64, value: P) {
         let len = self.len();
         self.len += 1;
-        let (times, values) = (&mut self.times[at..=len], &mut self.values[at..=len]);
-        for at in (1..times.len()).rev() {
+        for at in (at..len.min(E - 1)).rev() {
             short_loop();
-            times[at] = times[at - 1];
-            transfer_within(values, at - 1, at);
+            self.times[at + 1] = self.times[at];
+            transfer_within(&mut self.values, at, at + 1);
         }
-        (times[0], values[0]) = (time, value);
+        (self.times[at], self.values[at]) = (time, value);
     }
 
     #[inline(always)]
@@ -124,35 +134,35 @@ impl<P: Clone, const E: usize> Node<P, E> {
     }
 }
 
-/// An aggregate of a node, and the number of entries that it covers.
-#[derive(Clone, Debug)]
-pub(in crate::window) struct Agg<P> {
-    pub partial: P,
-    pub count: u32,
+impl<P: Clone, const E: usize, const K: usize> Inner<P, E, K> {
+    /// Inserts an entry at position `at`, and a child after it.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, at: usize, time: i64, value: P, child: Child<P>) {
+        self.node.insert(at, time, value);
+        shift_in(&mut self.children[at + 1..=self.node.len()], child);
+    }
+
+    /// The entries of the node, and those below the children that an aggregate covers.
+    pub(super) fn entries(&self, kind: PartialKind) -> usize {
+        let len = self.node.len();
+        let covered = match kind {
+            PartialKind::Inner => 1..len,
+            PartialKind::Left => 1..len + 1,
+            PartialKind::Right => 0..len,
+            _ => 0..len + 1,
+        };
+        let below = self.children[covered].iter();
+        len + below.map(|child| child.count as usize).sum::<usize>()
+    }
 }
 
-/// A child and its Π↑, which is out of date for a child on a spine: that keeps another
-/// aggregate.
+/// A child, the number of entries below it, and its Π↑. Both are out of date for a child on a
+/// spine, which keeps another aggregate.
 #[derive(Clone, Debug)]
 pub(in crate::window) struct Child<P> {
     pub id: Id,
     pub count: u32,
     pub partial: P,
-}
-
-impl<P: Clone> Child<P> {
-    pub fn new(id: Id, Agg { partial, count }: Agg<P>) -> Self {
-        Self { id, count, partial }
-    }
-
-    /// Its Π↑.
-    #[inline(always)]
-    pub fn agg(&self) -> Agg<P> {
-        Agg {
-            partial: self.partial.clone(),
-            count: self.count,
-        }
-    }
 }
 
 /// Moves entries from one node to another.

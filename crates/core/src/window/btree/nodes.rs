@@ -3,8 +3,9 @@
 use std::array::from_fn;
 use std::mem::{needs_drop, replace};
 
-use super::node::{Agg, Child, Id, Inner, LEAF, NONE, Node, is_leaf, move_entries};
+use super::node::{Child, Id, Inner, LEAF, NONE, Node, is_leaf, move_entries};
 use super::slots::{prefix, shift_down_by, shift_in, short_loop, transfer};
+use crate::window::shape::PartialKind;
 use crate::window::steps::Step;
 
 /// Nodes of up to `E` entries and `K` = `E` + 1 children each.
@@ -39,7 +40,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     #[inline(always)]
-    fn leaf_mut(&mut self, id: Id) -> &mut Node<P, E> {
+    pub fn leaf_mut(&mut self, id: Id) -> &mut Node<P, E> {
         &mut self.leaves[(id & !LEAF) as usize]
     }
 
@@ -145,19 +146,21 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         position
     }
 
-    /// Stores the Π↑ of the child at a position.
+    /// The number of entries that an aggregate of that kind covers, without what the parent
+    /// hands down.
     #[inline(always)]
-    pub fn set_agg(&mut self, parent: Id, at: usize, Agg { partial, count }: Agg<P>) {
-        let child = &mut self.inner_mut(parent).children[at];
-        child.partial = partial;
-        child.count = count;
+    pub fn entries(&self, id: Id, kind: PartialKind) -> usize {
+        match is_leaf(id) {
+            true => self.leaf(id).len(),
+            false => self.inner(id).entries(kind),
+        }
     }
 
     /// Drops the Π↑ and the Π inner of a node that keeps another aggregate.
     pub fn drop_agg(&mut self, id: Id) {
         if needs_drop::<P>() {
-            let (partial, count) = (self.blank.clone(), 0);
-            self.set_agg(self.parent(id), self.position(id), Agg { partial, count });
+            let (parent, at) = (self.parent(id), self.position(id));
+            self.inner_mut(parent).children[at].partial = self.blank.clone();
             self.vacate_middle(id);
         }
     }
@@ -175,6 +178,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// An empty node. An inner node has one child, which is not set yet.
+    #[inline(always)]
     pub fn allocate(&mut self, level: usize) -> Id {
         Step::Allocate.note();
         let id = match level {
@@ -186,10 +190,17 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         id
     }
 
+    #[inline(always)]
     fn new_leaf(&mut self) -> Id {
-        if self.spare_leaves.is_empty()
-            && let Some(id) = self.pending.pop()
-        {
+        match self.spare_leaves.pop() {
+            Some(id) => id,
+            None => self.make_leaf(),
+        }
+    }
+
+    #[inline(never)]
+    fn make_leaf(&mut self) -> Id {
+        if let Some(id) = self.pending.pop() {
             self.free_children(id);
             self.spare_inner.push(id);
         }
@@ -199,6 +210,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         })
     }
 
+    #[inline(never)]
     fn new_inner(&mut self) -> Id {
         if let Some(id) = self.spare_inner.pop() {
             return id;
@@ -235,6 +247,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Frees one node; its children stay in the tree.
+    #[inline(always)]
     pub fn release(&mut self, id: Id) {
         Step::Free.note();
         self.vacate(id, 0, self.len(id));
@@ -294,11 +307,6 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.leaf_mut(id).append(time, value);
     }
 
-    #[inline(always)]
-    pub fn insert_into_leaf(&mut self, id: Id, at: usize, time: i64, value: P) {
-        self.leaf_mut(id).insert(at, time, value);
-    }
-
     /// Inserts an entry at position `at`, and a child after it if the node is inner.
     #[inline]
     pub fn insert(&mut self, id: Id, at: usize, time: i64, value: P, child: Option<Child<P>>) {
@@ -306,9 +314,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
             return self.node_mut(id).insert(at, time, value);
         };
         self.set_parent(child.id, id);
-        let inner = self.inner_mut(id);
-        inner.node.insert(at, time, value);
-        shift_in(&mut inner.children[at + 1..=inner.node.len()], child);
+        self.inner_mut(id).insert(at, time, value, child);
     }
 
     /// Gives an inner node without entries its first child.
@@ -317,15 +323,21 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.set_parent(child, id);
     }
 
-    /// Drops the first entry of a leaf.
+    /// Drops the first entry of a leaf; returns its time and the leaf.
     #[inline(always)]
-    pub fn pop_front(&mut self, id: Id) {
-        self.vacate(id, 0, 1);
-        self.leaf_mut(id).shift_down();
+    pub fn pop_front(&mut self, id: Id) -> Option<(i64, &Node<P, E>)> {
+        let blank = needs_drop::<P>().then(|| self.blank.clone());
+        let leaf = self.leaf_mut(id);
+        let time = *leaf.times().first()?;
+        if let Some(blank) = blank {
+            leaf.values[0] = blank;
+        }
+        leaf.shift_down();
+        Some((time, leaf))
     }
 
     /// Removes an entry, and from an inner node the child after it.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, id: Id, at: usize) -> (i64, P) {
         let entry = self.take(id, at);
         if is_leaf(id) {
@@ -340,6 +352,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         entry
     }
 
+    #[inline(always)]
     fn take_value(&mut self, id: Id, at: usize) -> P {
         if !needs_drop::<P>() {
             return self.node(id).values[at].clone();
@@ -349,7 +362,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Appends an entry; the caller adds the last child of an inner node.
-    #[inline]
+    #[inline(always)]
     pub fn append(&mut self, id: Id, time: i64, value: P) {
         self.node_mut(id).append(time, value);
     }
@@ -372,11 +385,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Takes an entry out; the caller fills or closes its slot.
+    #[inline(always)]
     pub fn take(&mut self, id: Id, at: usize) -> (i64, P) {
         (self.node(id).times[at], self.take_value(id, at))
     }
 
     /// Replaces an entry; returns the earlier one.
+    #[inline(always)]
     pub fn exchange(&mut self, id: Id, at: usize, time: i64, value: P) -> (i64, P) {
         let node = self.node_mut(id);
         let old = replace(&mut node.times[at], time);
@@ -436,6 +451,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
+    #[inline(never)]
     fn move_children(&mut self, from: Id, at: usize, to: Id, there: usize, count: usize) {
         let places = [from as usize, to as usize];
         let [source, target] = self.inner.get_disjoint_mut(places).expect("two nodes");

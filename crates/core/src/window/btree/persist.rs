@@ -5,7 +5,7 @@
 
 use super::aggregate::{middle, own};
 use super::spine::{LevelAggs, edge};
-use super::{Agg, Child, Id, LEVELS, Nodes, Spine, Tree};
+use super::{Child, Id, LEVELS, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use crate::window::shape::PartialKind;
@@ -22,7 +22,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         (self.nodes.len(id) as u8).write(out);
         out.all(self.nodes.times(id));
         out.all(self.nodes.values(id));
-        self.kept(id).partial.write(out);
+        self.kept(id).write(out);
         for child in self.nodes.children(id) {
             self.write_node(child.id, out);
         }
@@ -49,7 +49,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.len = 0;
         let root = self.read_node(usize::from(height), None, input)?;
         self.set_root(root.id);
-        self.top = root.agg();
+        self.top = root.partial;
         self.thread_spines();
         Ok(())
     }
@@ -86,19 +86,15 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.nodes.fill(id, &times, &mut values, &children);
         if level > 0 {
             let inner = self.nodes.inner_mut(id);
-            inner.middle = middle(&self.monoid, inner).partial;
+            inner.middle = middle(&self.monoid, inner);
         }
         let below: u32 = children.iter().map(|child| child.count).sum();
         let count = below + len as u32;
-        Ok(Child::new(id, Agg { partial, count }))
+        Ok(Child { id, count, partial })
     }
 
-    /// Finds the spines. Their aggregates were read as if they were Π↑, with the counts of whole
-    /// subtrees, which aggregates of spines do not cover.
+    /// Finds the spines. Their aggregates were read as if they were Π↑.
     fn thread_spines(&mut self) {
-        if self.fingers.is_some() {
-            self.top.count = self.local(self.root).count;
-        }
         self.left = self.spine_below(PartialKind::Left);
         self.right = self.spine_below(PartialKind::Right);
         if self.fingers.is_some() {
@@ -122,13 +118,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             };
             let Child { id, partial, .. } = self.nodes.children(parent)[at].clone();
             let own = own(&self.monoid, &self.nodes, id, side);
-            let inherited = match level + 1 == height {
-                true => 0,
-                false => spine.levels[level + 1].agg.count,
-            };
-            let count = own.count + inherited;
-            let agg = Agg { partial, count };
-            spine.levels[level] = LevelAggs { own, agg };
+            spine.levels[level] = LevelAggs { own, agg: partial };
             spine.set(level, id);
         }
         for level in 0..=height {

@@ -18,11 +18,12 @@ pub(super) fn prefix<const E: usize>(times: &[i64], holds: impl Fn(i64) -> bool)
     if E > SHORT_SCAN && times.len() > SHORT_SCAN {
         return times.partition_point(|time| holds(*time));
     }
-    let mut at = times.len();
-    while at > 0 && !holds(times[at - 1]) {
-        at -= 1;
+    for at in (0..times.len()).rev() {
+        if holds(times[at]) {
+            return at + 1;
+        }
     }
-    at
+    0
 }
 
 /// Moves all slots but the last up by one, over the last, and puts a value in front. Values that

@@ -1,6 +1,6 @@
 //! The two spines, level by level from the finger up to the root.
 
-use super::{Agg, Id, LEVELS, NONE};
+use super::{Id, LEVELS, NONE, Nodes};
 use crate::window::shape::PartialKind;
 use crate::window::steps::Step;
 
@@ -8,9 +8,9 @@ use crate::window::steps::Step;
 #[derive(Clone, Debug)]
 pub(super) struct LevelAggs<P> {
     /// The aggregate without the part of the parent.
-    pub own: Agg<P>,
+    pub own: P,
     /// Π↙ or Π↘.
-    pub agg: Agg<P>,
+    pub agg: P,
 }
 
 /// The separator that a climb on that side compares with, for a node with these times. That of
@@ -36,6 +36,11 @@ pub(in crate::window) struct Spine<P> {
     pub(super) edges: [i64; LEVELS],
     /// A bit per level whose node has changed: FiBA's hit_left and hit_right.
     pub(super) stale: u64,
+    /// A bit per level whose part of `entries` is out of date. That of the finger always is.
+    pub(super) recount: u64,
+    /// By level, the entries of the node and below its children off the spine; the sum of all.
+    entries: [u32; LEVELS],
+    total: usize,
     blank: P,
 }
 
@@ -46,6 +51,9 @@ impl<P: Clone> Spine<P> {
             ids: [NONE; LEVELS],
             edges: [0; LEVELS],
             stale: 0,
+            recount: 0,
+            entries: [0; LEVELS],
+            total: 0,
             blank,
         }
     }
@@ -72,7 +80,7 @@ impl<P: Clone> Spine<P> {
     pub fn climb(&self, holds: impl Fn(i64) -> bool) -> (Id, usize) {
         let mut level = 0;
         Step::Visit.note();
-        while level + 2 < self.levels.len() && !holds(self.edge(level + 1)) {
+        while !holds(self.edge(level + 1)) {
             level += 1;
             Step::Visit.note();
         }
@@ -82,12 +90,6 @@ impl<P: Clone> Spine<P> {
     #[inline(always)]
     pub fn edge(&self, level: usize) -> i64 {
         self.edges[level % LEVELS]
-    }
-
-    /// The root's separator at this side, unless it is a leaf.
-    pub fn root_edge(&self) -> Option<i64> {
-        let height = self.height();
-        (height > 0).then(|| self.edge(height))
     }
 
     #[inline(always)]
@@ -103,15 +105,12 @@ impl<P: Clone> Spine<P> {
 
     /// Makes a node the root.
     pub fn set_root(&mut self, level: usize, root: Id) {
-        let nothing = Agg {
-            partial: self.blank.clone(),
-            count: 0,
-        };
         let aggs = LevelAggs {
-            own: nothing.clone(),
-            agg: nothing,
+            own: self.blank.clone(),
+            agg: self.blank.clone(),
         };
         // Drops the aggregate that it kept while it was on the spine.
+        self.recount = u64::from(u32::MAX);
         self.levels.truncate(level);
         self.levels.resize(level + 1, aggs);
         self.set(level, root);
@@ -119,6 +118,27 @@ impl<P: Clone> Spine<P> {
         if level > 0 {
             self.mark(level - 1);
         }
+    }
+
+    /// The number of entries of the spine below the root, and below its nodes' children.
+    pub fn count<const E: usize, const K: usize>(
+        &mut self,
+        nodes: &Nodes<P, E, K>,
+        side: PartialKind,
+    ) -> usize {
+        let mut stale = self.recount | 1;
+        while stale != 0 {
+            let level = stale.trailing_zeros() as usize % LEVELS;
+            let entries = match level < self.height() {
+                true => nodes.entries(self.at(level), side),
+                false => 0,
+            };
+            self.total = self.total + entries - self.entries[level] as usize;
+            self.entries[level] = entries as u32;
+            stale &= stale - 1;
+        }
+        self.recount = 0;
+        self.total
     }
 
     pub fn bytes(&self) -> usize {

@@ -275,13 +275,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 children,
             );
             if number > 0 {
-                self.hand_right_end(after, node);
+                self.hand_right_end(after, node, level);
                 let blank = self.monoid.identity();
                 let value = replace(&mut room.values[from - 1], blank);
                 let on_spine = last && self.kind(node) != PartialKind::Up;
                 let child = match on_spine {
                     true => self.nodes.child_of(node),
-                    false => Child::new(node, self.whole(node)),
+                    false => self.whole_child(node),
                 };
                 next.push(Treelet {
                     target: parent,

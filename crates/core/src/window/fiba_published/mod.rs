@@ -40,8 +40,8 @@
 //!    operations. (As printed, fig. 7's eviction also omits hit_left of the sibling.)
 //! 2. Fig. 10's range query goes by position, which corrects its line 20 (a middle child is
 //!    skipped there); theorems 4.1 and 4.2 mean the smallest and the largest index.
-//! 3. Each aggregate comes with the number of entries it stands for: a bulk evict says how
-//!    many it took.
+//! 3. Each child comes with the number of entries below it, so that a bulk evict says how many
+//!    it took. It counts those of the spines level by level, where they changed since the last.
 //! 4. The root's separators decide which finger is nearer, within a factor of the log.
 //! 5. Treelets of a bulk insert name the sibling they follow, so that times that are kept
 //!    though equal stay in order. A time that is present combines in its node at once; its

@@ -2,7 +2,7 @@
 
 use crate::monoid::Monoid;
 use crate::window::Ties;
-use crate::window::btree::{Id, Site, Tree};
+use crate::window::btree::{Id, Site, Tree, is_leaf};
 use crate::window::steps::Step;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
@@ -61,8 +61,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// The root's first and last separator, unless it is a leaf.
+    #[inline(always)]
     fn separators(&self) -> (Option<i64>, Option<i64>) {
         Step::Visit.note();
-        (self.left.root_edge(), self.right.root_edge())
+        if is_leaf(self.root) {
+            return (None, None);
+        }
+        let height = self.left.height();
+        (Some(self.left.edge(height)), Some(self.right.edge(height)))
     }
 }
