@@ -151,10 +151,12 @@ def test_a_column_of_nulls():
         "top": sw.max("x"),
         "n": sw.count("x"),
         "m": sw.mode("x"),
+        "text": sw.concat("x"),
+        "flagged": sw.sum("t", where="x"),
     }
     out = sw.rolling(table, on="t", windows=2, aggs=aggs)
     assert out["n_2"].to_pylist() == [0, 0]
-    for name in ("sum_2", "top_2", "m_2"):
+    for name in ("sum_2", "top_2", "m_2", "text_2", "flagged_2"):
         assert out[name].to_pylist() == [None, None]
 
 

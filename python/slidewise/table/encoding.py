@@ -76,12 +76,15 @@ class ValueColumn:
     @cached_property
     def mask(self) -> pa.Array:
         """Where a column of booleans is true; null counts as false."""
-        if self.family != "bool":
+        flags = self.original
+        if pa.types.is_null(flags.type):
+            flags = flags.cast(pa.bool_())
+        if not pa.types.is_boolean(flags.type):
             raise SpecError(
                 f"where={self.name!r} names a column of {self.type}: it takes a column "
                 "of booleans"
             )
-        return pc.fill_null(self.original, False)
+        return pc.fill_null(flags, False)
 
     @cached_property
     def family(self) -> str:

@@ -373,6 +373,8 @@ def _plan_list(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> P
         rows = answers[0]
         if distinct:
             rows = _first_of_each(rows, values)
+        if agg.kind == "concat" and pa.types.is_null(values.original.type):
+            return pa.nulls(len(rows))
         _check_length(agg, values, rows)
         items = values.take(rows.values)
         if agg.kind == "concat":
@@ -563,6 +565,8 @@ def _fits(kind: str, values: ValueColumn) -> bool:
         return True
     if kind in BITS and pa.types.is_floating(held):
         return False
+    if kind == "concat" and pa.types.is_null(held):
+        return True
     if kind == "concat" and (
         pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held)
     ):
