@@ -412,6 +412,13 @@ def test_a_stream_is_read_once():
     assert w.query() == {"n": 1, "all": ["a"], "rows": 2}
 
 
+def test_a_chunk_may_be_an_empty_slice():
+    times = pa.array([1, 2], pa.timestamp("us"))
+    w = sw.Window(sw.sum())
+    w.insert_many(pa.chunked_array([times, times[2:]]), [10, 20])
+    assert w.query() == 30
+
+
 def test_an_array_is_no_table():
     w = sw.Window(sw.sum("x"))
     for values in (pa.chunked_array([[1]]), pl.Series([1]), np.array([1])):

@@ -508,7 +508,9 @@ def _holds_python_objects(values: Any) -> bool:
 
 def _combined(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+        # Arrow cannot combine an imported empty chunk that was sliced.
+        filled = [chunk for chunk in array.chunks if len(chunk)]
+        array = pa.chunked_array(filled, array.type).combine_chunks()
     if isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
         return pc.run_end_decode(array)
     return array.to_pylist() if isinstance(array, pa.ChunkedArray) else array
