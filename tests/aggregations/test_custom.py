@@ -583,24 +583,3 @@ def test_functions_that_change_their_argument(functions, message):
     own = sw.aggregation(combine=lambda a, b: a + b, identity=[], **functions)
     with pytest.raises(sw.LawError, match=message):
         sw.check_laws(own, [[1], [2]])
-
-
-@pytest.mark.parametrize("last", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("structure", ["subtract_on_evict", "slick_deque"])
-def test_nan_beside_an_own_aggregation_leaves_no_trace(structure, last):
-    ordered = sw.aggregation(
-        lambda x: (x,), joined, None, (), lambda whole, oldest: whole[1:]
-    )
-    aggs = {"sum": sw.sum(), "mean": sw.mean(), "all": ordered}
-    w = sw.SharedWindow(aggs, ranges=[3, 5], algorithm="slick_deque")
-    if structure == "subtract_on_evict":
-        w = sw.Window(aggs, algorithm=structure, last=sw.rows(3))
-    values = [last, last, 1.0, 2.0, 3.0, last, 4.0, 5.0, 6.0, 7.0, 8.0]
-    for count in range(1, len(values) + 1):
-        w.insert(count, values[count - 1])
-        w.check()
-        answers = w.query() if isinstance(w, sw.SharedWindow) else [w.query()]
-        for length, answer in zip((3, 5), answers, strict=False):
-            inside = values[max(count - length, 0) : count]
-            expected = {"sum": sum(inside), "mean": sum(inside) / len(inside)}
-            assert str(answer) == str({**expected, "all": tuple(inside)})

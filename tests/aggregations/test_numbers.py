@@ -238,3 +238,31 @@ def test_values_beyond_squares_leave_no_trace() -> None:
             assert answer == (
                 None if exact is None else pytest.approx(exact, rel=1e-12)
             )
+
+
+@pytest.mark.parametrize("guest", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("structure", ["subtract_on_evict", "slick_deque"])
+def test_a_guest_beside_an_own_aggregation_leaves_no_trace(
+    structure: str, guest: float
+) -> None:
+    ordered = sw.aggregation(
+        lift=lambda x: (x,),
+        combine=lambda a, b: a + b,
+        identity=(),
+        inverse=lambda whole, oldest: whole[1:],
+    )
+    aggs = {"sum": sw.sum(), "mean": sw.mean(), "all": ordered}
+    w: sw.Window | sw.SharedWindow = sw.SharedWindow(
+        aggs, ranges=[3, 5], algorithm="slick_deque"
+    )
+    if structure == "subtract_on_evict":
+        w = sw.Window(aggs, algorithm=structure, last=sw.rows(3))
+    values = [guest, guest, 1.0, 2.0, 3.0, guest, 4.0, 5.0, 6.0, 7.0, 8.0]
+    for count in range(1, len(values) + 1):
+        w.insert(count, values[count - 1])
+        w.check()
+        answers = w.query() if isinstance(w, sw.SharedWindow) else [w.query()]
+        for length, answer in zip((3, 5), answers, strict=False):
+            inside = values[max(count - length, 0) : count]
+            expected = {"sum": sum(inside), "mean": sum(inside) / len(inside)}
+            assert str(answer) == str({**expected, "all": tuple(inside)})
