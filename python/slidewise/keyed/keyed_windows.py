@@ -215,7 +215,8 @@ class KeyedWindows(Inspection):
         Args:
             batch: A table of any library that `rolling` accepts, with rows in any
                 order. All batches have the same columns. Integers in a column of floats
-                become floats; other types are converted if no value changes.
+                become floats, but not floats integers. Other widths, and other units of
+                times, are converted if no value changes.
 
         Raises:
             SpecError: If a column is missing or of a wrong type, a time is missing, or
