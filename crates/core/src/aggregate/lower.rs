@@ -145,6 +145,7 @@ impl Lower {
     pub(super) fn run<P: AsRef<[u64]>>(self, partials: &[P], run: &mut NumberRun) -> bool {
         run.bits.clear();
         run.missing.clear();
+        run.bits.reserve(partials.len());
         let partials = partials.iter().map(AsRef::as_ref);
         match self {
             Self::Count(at) => run.bits.extend(partials.map(|words| words[at])),

@@ -104,11 +104,13 @@ pub(super) struct Answering<'a, A: Aggregation<i64>> {
 }
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
-    pub fn new(monoid: &'a A, spans: &'a Spans) -> Self {
+    /// For so many query points.
+    pub fn new(monoid: &'a A, spans: &'a Spans, rows: usize) -> Self {
+        let folds = || Vec::with_capacity(rows.min(ROWS));
         Self {
             monoid,
             spans,
-            folds: spans.0.iter().map(|_| Vec::new()).collect(),
+            folds: spans.0.iter().map(|_| folds()).collect(),
             first: 0,
             sliding: Sliding::default(),
             answers: Vec::new(),
@@ -219,7 +221,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         let none = Spans::default();
         let mut answering = Answering {
             folds: vec![folds],
-            ..Answering::new(monoid, &none)
+            ..Answering::new(monoid, &none, 0)
         };
         answering.put(true, sink);
     }

@@ -177,7 +177,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
             .unzip();
         let sorted = Spans::new(spans);
         self.filled(spans, &in_order, |filling| {
-            let mut answering = Answering::new(&self.aggregation, &sorted);
+            let mut answering = Answering::new(&self.aggregation, &sorted, points.keys.len());
             for (shard, rows) in shards.iter().zip(&in_order) {
                 self.answer_shard(&mut answering, shard, (rows, points, 0), filling);
             }
@@ -257,7 +257,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         }
         let order = placed.iter().map(|row| row.row() as u32).collect();
         let mut columns = NumberColumns::new(spans.len(), self.request.aggs.len(), order);
-        let mut answering = Answering::new(&self.aggregation, spans);
+        let mut answering = Answering::new(&self.aggregation, spans, count);
         for (shard, rows) in &shards {
             let warm = if together { rows.len() } else { 0 };
             let rows = (&placed[rows.clone()], points, warm);
@@ -393,7 +393,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let gone = self.gone_by_shard(gone);
         let sorted = Spans::new(spans);
         let answers = self.filled(spans, &in_order, |filling| {
-            let mut answering = Answering::new(&self.aggregation, &sorted);
+            let mut answering = Answering::new(&self.aggregation, &sorted, rows.keys.len());
             for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
                 for (leaving, coming) in Changes::new(gone, rows) {
                     changed += 1;
@@ -457,7 +457,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let _all = read(&self.batch);
         let answers = self.answers(points, spans);
         let none = Spans::default();
-        let mut answering = Answering::new(&self.aggregation, &none);
+        let mut answering = Answering::new(&self.aggregation, &none, 0);
         let (mut counts, mut times, mut folds) = (Vec::new(), Vec::new(), Vec::new());
         for span in spans {
             let mut counts_of = Vec::with_capacity(points.keys.len());
