@@ -262,7 +262,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// As `touch`, for the child at a position, which is at that level.
-    #[inline(always)]
+    #[inline]
     pub(super) fn touch_child<const LEAF: bool>(&mut self, parent: Id, at: usize, level: usize) {
         let id = known::<LEAF>(self.nodes.child(parent, at));
         if !self.marked(id, level) {

@@ -178,7 +178,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// An empty node. An inner node has one child, which is not set yet.
-    #[inline(always)]
+    #[inline]
     pub fn allocate(&mut self, level: usize) -> Id {
         Step::Allocate.note();
         let id = match level {
@@ -247,7 +247,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Frees one node; its children stay in the tree.
-    #[inline(always)]
+    #[inline]
     pub fn release(&mut self, id: Id) {
         Step::Free.note();
         self.vacate(id, 0, self.len(id));
@@ -337,7 +337,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Removes an entry, and from an inner node the child after it.
-    #[inline(always)]
+    #[inline]
     pub fn remove(&mut self, id: Id, at: usize) -> (i64, P) {
         let entry = self.take(id, at);
         if is_leaf(id) {
@@ -352,7 +352,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         entry
     }
 
-    #[inline(always)]
+    #[inline]
     fn take_value(&mut self, id: Id, at: usize) -> P {
         if !needs_drop::<P>() {
             return self.node(id).values[at].clone();
@@ -362,7 +362,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Appends an entry; the caller adds the last child of an inner node.
-    #[inline(always)]
+    #[inline]
     pub fn append(&mut self, id: Id, time: i64, value: P) {
         self.node_mut(id).append(time, value);
     }
@@ -385,13 +385,13 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Takes an entry out; the caller fills or closes its slot.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, id: Id, at: usize) -> (i64, P) {
         (self.node(id).times[at], self.take_value(id, at))
     }
 
     /// Replaces an entry; returns the earlier one.
-    #[inline(always)]
+    #[inline]
     pub fn exchange(&mut self, id: Id, at: usize, time: i64, value: P) -> (i64, P) {
         let node = self.node_mut(id);
         let old = replace(&mut node.times[at], time);

@@ -74,7 +74,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Replaces `from` by `to` on the right spine: `to` was split off at its right, or took all
     /// of its contents.
-    #[inline(always)]
+    #[inline]
     pub(in crate::window) fn hand_right_end(&mut self, from: Id, to: Id, level: usize) {
         if self.right.at(level) == from {
             self.right.set(level, to);
@@ -116,7 +116,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// The larger of the siblings next to child `at`.
-    #[inline(always)]
+    #[inline]
     fn pick_eviction_sibling(&self, parent: Id, at: usize) -> usize {
         let arity = |at: usize| self.nodes.arity(self.nodes.child(parent, at));
         if at == 0 {
