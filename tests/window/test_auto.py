@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from shared_windows import Total
 from test_window_oracle import TestFiba, WindowMachine
 
 import slidewise as sw
@@ -20,21 +21,6 @@ HINTS = (None, "throughput", "latency")
 joined = sw.aggregation(
     lift=str, combine=lambda a, b: a + b, identity="", name="test_auto:joined"
 )
-
-
-@sw.aggregation
-class Total:
-    """A custom sum with an inverse."""
-
-    identity = 0
-
-    @staticmethod
-    def combine(older, younger):
-        return older + younger
-
-    @staticmethod
-    def inverse(whole, earliest):
-        return whole - earliest
 
 
 AGGS = {

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 
-__all__ = ["Frame", "Result", "one_array", "refuse_taken", "require"]
+__all__ = ["Frame", "Result", "combined", "one_array", "refuse_taken", "require"]
 
 
 class Result(NamedTuple):
@@ -95,6 +95,16 @@ def _no_column(name: str, present: list[str], owner: str) -> str:
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
     """The chunks of a column as one array, run-end encoding decoded."""
+    array = combined(column)
+    if isinstance(array, pa.ChunkedArray):
+        raise SpecError(
+            "a column of text is too long for one Arrow array: cast it to large_string"
+        )
+    return array
+
+
+def combined(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """As `one_array`; text that is too long for one array stays in chunks."""
     plain = not pa.types.is_run_end_encoded(column.type)
     if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
         return column.chunk(0)  # combine_chunks would copy it
@@ -102,11 +112,5 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     # over which combine_chunks fails.
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     array = pa.chunked_array(chunks, column.type).combine_chunks()
-    if pa.types.is_run_end_encoded(column.type):
-        # The nulls are in the encoded values: the array itself has none.
-        return pc.run_end_decode(array)
-    if isinstance(array, pa.ChunkedArray):
-        raise SpecError(
-            "a column of text is too long for one Arrow array: cast it to large_string"
-        )
-    return array
+    # The nulls are in the encoded values: the array itself has none.
+    return array if plain else pc.run_end_decode(array)

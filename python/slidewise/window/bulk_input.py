@@ -17,6 +17,7 @@ from slidewise.aggregations.objects import pair
 from slidewise.aggregations.scalars import is_bool, is_missing, is_numpy_bool, is_of
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import refuse_spark
+from slidewise.frames.base import combined
 from slidewise.frames.pandas import to_dense
 from slidewise.table.encoding import decode_dictionary
 from slidewise.window.planner import WindowPlan
@@ -461,7 +462,7 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
     """
     refuse_spark(values)
     if isinstance(values, pa.Array):
-        return _combined(values)
+        return _as_array(values)
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and isinstance(values, numpy.ndarray):
         return _from_numpy(values)
@@ -484,7 +485,7 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
 def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[Any]:
     """Converts values to an Arrow array, or to a list if Arrow has no type for them."""
     try:
-        return _combined(convert(values))
+        return _as_array(convert(values))
     except pa.ArrowException as error:
         if isinstance(values, Iterable):
             return list(values)
@@ -506,13 +507,11 @@ def _holds_python_objects(values: Any) -> bool:
     return bool(values.dtype == polars.Object)
 
 
-def _combined(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
+def _as_array(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
     if isinstance(array, pa.ChunkedArray):
-        # Arrow cannot combine an imported empty chunk that was sliced.
-        filled = [chunk for chunk in array.chunks if len(chunk)]
-        array = pa.chunked_array(filled, array.type).combine_chunks()
-    if isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
-        return pc.run_end_decode(array)
+        array = combined(array)
+    elif isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     return array.to_pylist() if isinstance(array, pa.ChunkedArray) else array
 
 
