@@ -47,10 +47,10 @@ def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
 
 def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
     """The kills of each run: a driver in its last batch, workers in those before."""
-    shares = [WORKERS // (DRIVERS + 1)] * (DRIVERS + 1)
-    shares[0] += WORKERS - sum(shares)
+    each, over = divmod(WORKERS, DRIVERS + 1)
     turns = iter(range(WORKERS))
-    for at, share in enumerate(shares):
+    for at in range(DRIVERS + 1):
+        share = each + (at < over)
         plan = [
             (WORKER[next(turns) % len(WORKER)], BATCHES * at + kill % (BATCHES - 1))
             for kill in range(share)
