@@ -34,6 +34,9 @@ struct Model<P> {
     count: i64,
     youngest: Option<i64>,
     advanced: Option<i64>,
+    /// The time of the earliest entry so far, evicted or not.
+    earliest: Option<i64>,
+    /// The same, once no earlier entry may arrive.
     first: Option<i64>,
 }
 
@@ -67,11 +70,8 @@ impl<P: Clone + Debug> Model<P> {
         let Some(closed) = self.closed() else {
             return answers;
         };
-        let oldest = self.entries.first().map(|(time, _)| *time);
-        if self.first.is_none() && oldest.is_some() {
-            let passed = oldest <= Some(closed) || self.terms.late.is_none();
-            self.first = oldest.filter(|_| passed);
-        }
+        let passed = |time: &i64| *time <= closed || self.terms.late.is_none();
+        self.first = self.first.or(self.earliest.filter(passed));
         for (number, query) in self.queries.iter().enumerate() {
             let Some(query) = query.filter(|query| query.unit == Unit::Time) else {
                 continue;
@@ -99,6 +99,7 @@ impl<P: Clone + Debug> Model<P> {
         };
         let at = self.entries.partition_point(|(other, _)| *other <= time);
         self.entries.insert(at, (time, partial));
+        self.earliest = Some(self.earliest.map_or(time, |other| other.min(time)));
         self.count += 1;
         answers.extend(self.due(monoid));
         for (number, query) in self.queries.iter().enumerate() {
@@ -248,12 +249,12 @@ impl<M: Monoid<In = i64>> Pair<M> {
                     self.model.shed();
                 }
             }
-            19 if self.model.first.is_some() => {
+            19 => {
                 let there = !self.model.entries.is_empty();
                 assert_eq!(self.window.evict().is_some(), there);
                 self.model.entries.drain(..usize::from(there));
             }
-            20 if self.model.first.is_some() => {
+            20 => {
                 let time = self.model.now() - self.random.below(40) as i64;
                 let count = self.model.entries.partition_point(|(at, _)| *at <= time);
                 assert_eq!(self.window.evict_until(time), count);
@@ -263,7 +264,7 @@ impl<M: Monoid<In = i64>> Pair<M> {
             22 if self.random.below(8) == 0 => {
                 self.window.clear();
                 self.model.entries.clear();
-                (self.model.count, self.model.first) = (0, None);
+                (self.model.count, self.model.first, self.model.earliest) = (0, None, None);
                 (self.model.youngest, self.model.advanced) = (None, None);
                 self.model.done.fill(None);
             }
@@ -378,6 +379,7 @@ where
             count: 0,
             youngest: None,
             advanced: None,
+            earliest: None,
             first: None,
         };
         let mut pair = Pair {
