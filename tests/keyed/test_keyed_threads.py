@@ -96,6 +96,42 @@ def test_queries_see_whole_batches_in_order() -> None:
     )
 
 
+@pytest.mark.parametrize("agg", [sw.count(), sw.median("x")])
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        ("query", 3),
+        ("query_many", {"k": [3]}),
+        ("query_many", pa.table({"k": [3]})),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"windows": 40}])
+def test_the_latest_time_moves_during_a_query(
+    agg: sw.Aggregation,
+    call: str,
+    keys: object,
+    options: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread evicts the rows of the windows after a query read the time."""
+    windows = sw.KeyedWindows(**{**OPTIONS, "aggs": {"a": agg}}, emit="update")
+    windows.ingest(rows_of(0, 0))
+    latest, moved = windows._latest, []
+
+    def moving() -> int:
+        tick = latest()
+        if not moved:
+            moved.append(tick)
+            windows.ingest(rows_of(0, 100))
+            windows.advance()
+        return tick
+
+    monkeypatch.setattr(windows, "_latest", moving)
+    found = getattr(windows, call)(keys, **options)
+    assert moved == [9]
+    assert found == getattr(windows, call)(keys, at=1009, **options)
+
+
 @pytest.mark.parametrize(
     ("emit", "options"),
     [

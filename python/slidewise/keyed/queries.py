@@ -1,7 +1,7 @@
 """`Queryable`: the queries of `KeyedWindows`, and their keys."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +30,8 @@ from slidewise.table.asof import ticks_as
 from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queryable"]
+
+_T = TypeVar("_T")
 
 # Tables of keys that are used without conversion by `frames`.
 _FAST = (pa.Table, pa.RecordBatch)
@@ -130,12 +132,14 @@ class Queryable(Locked):
             evicted = shard.evicted(self._watermark)
             if answer is not None and tick >= reader.earliest(evicted):
                 return answer
-        questions = Questions(
-            key_table(query, key),
-            pa.array([tick], pa.int64()),
-            None if plus is None else plus_row(query, plus),
-        )
-        results = self._results(shard, questions, windows, valid_until)
+        keys = key_table(query, key)
+        extra = None if plus is None else plus_row(query, plus)
+
+        def answered(tick: int) -> dict[str, Result]:
+            questions = Questions(keys, pa.array([tick], pa.int64()), extra)
+            return self._results(shard, questions, windows, valid_until)
+
+        results = self._at_latest(answered) if is_latest else answered(tick)
         return {name: _value(name, result.array[0]) for name, result in results.items()}
 
     def query_many(
@@ -180,27 +184,35 @@ class Queryable(Locked):
             >>> cards.query_many({"card": ["B", "A"]}, at=9)
             {'card': ['B', 'A'], 'n_10': [1, 1]}
         """
-        if is_lazy(keys):
-
-            def answered(table: Any) -> Any:
-                return self._query_many(table, at, windows, plus, valid_until)
-
-            return map_lazily(keys, self._spec, answered)
-        return self._query_many(keys, at, windows, plus, valid_until)
-
-    def _query_many(
-        self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
-    ) -> Any:
-        """`query_many` of a table that is not lazy."""
-        shard, reader = self._queried("query_many()")
-        query = shard.query
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
+
+        def answered(table: Any) -> Any:
+            def at_time(tick: int | None) -> Any:
+                return self._query_many(table, at, tick, windows, plus, valid_until)
+
+            times = self._queried("query_many()")[0].query.times
+            if _is_latest(at):
+                return self._at_latest(at_time)
+            return at_time(None if isinstance(at, str) else tick_of(at, times))
+
+        return (
+            map_lazily(keys, self._spec, answered) if is_lazy(keys) else answered(keys)
+        )
+
+    def _query_many(
+        self,
+        keys: Any,
+        at: Any,
+        tick: int | None,
+        windows: Any,
+        plus: Any,
+        valid_until: bool,
+    ) -> Any:
+        """`query_many` of a table that is not lazy, at a tick or a column of times."""
+        shard, reader = self._queried("query_many()")
+        query = shard.query
         is_declared = windows is None and plus is None and not valid_until
-        each = isinstance(at, str) and at != LATEST
-        tick = None
-        if not each:
-            tick = self._latest() if _is_latest(at) else tick_of(at, query.times)
         lists = _holds_lists(keys)
         is_fast = lists or isinstance(keys, _FAST)
         if reader and is_declared and tick is not None and is_fast:
@@ -211,13 +223,13 @@ class Queryable(Locked):
             if found is not None and tick >= reader.earliest(evicted):
                 return found
         if lists:
-            read = {*query.spec.by, *_sources(plus), *([at] if each else ())}
+            read = {*query.spec.by, *_sources(plus), *([at] if tick is None else ())}
             table = _as_table(keys, read)
-            found = self._query_many(table, at, windows, plus, valid_until)
+            found = self._query_many(table, at, tick, windows, plus, valid_until)
             columns = zip(found.column_names, found.columns, strict=True)
             return {name: _values(name, column, keys) for name, column in columns}
         target = frame(keys)
-        key_table = keys_of(query, target)
+        own = keys_of(query, target)
         if tick is None:
             require(target, [at], "keys=")
             ticks = ticks_as(query.times, target, at, "keys=")
@@ -225,14 +237,14 @@ class Queryable(Locked):
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None
         if reader is not None and is_declared:
-            results = reader.query_keys(key_table, ticks)
+            results = reader.query_keys(own, ticks)
             # Rows are evicted after the watermark has moved, so check the bound last.
             least = reader.earliest(shard.evicted(self._watermark))
             if target.length and pc.min(ticks).as_py() < least:
                 results = None
         if results is None:
             extra = None if plus is None else plus_of(query, target, plus)
-            questions = Questions(key_table, ticks, extra)
+            questions = Questions(own, ticks, extra)
             results = self._results(shard, questions, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
@@ -281,6 +293,17 @@ class Queryable(Locked):
         if largest is None:
             raise SpecError("there are no rows yet, and no latest time: give at=")
         return largest
+
+    def _at_latest(self, answer: Callable[[int], _T]) -> _T:
+        """The answer at the latest time of the stream."""
+        while True:
+            tick = self._latest()
+            try:
+                return answer(tick)
+            except SpecError:
+                # Another thread may have advanced, and evicted rows of these windows.
+                if tick == self._latest():
+                    raise
 
     def _results(
         self, shard: Shard, questions: Questions, windows: Any, valid_until: bool
