@@ -49,6 +49,22 @@ def test_a_table_of_last_results_is_current(page: int, kind: str, seed: int) -> 
                 assert same, f"{name} of {key} at {time}: {mine}, not {theirs}"
 
 
+def test_a_row_at_the_last_time_never_enters_a_window_that_ends_before_it() -> None:
+    """The next time, at which it would enter, is beyond int64."""
+    windows = sw.KeyedWindows(
+        on="t",
+        by="k",
+        windows=10,
+        closed="left",
+        aggs={"n": sw.count()},
+        emit="change",
+    )
+    windows.ingest(pa.table({"t": [2**63 - 1, 1], "k": [*"ab"]}))
+    windows.collect()
+    windows.advance(2)
+    assert windows.collect().to_pylist() == [{"k": "b", "t": 2, "n_10": 1}]
+
+
 def test_a_key_is_emitted_when_a_row_leaves_a_window() -> None:
     """A watermark emits a key once, however many of its rows leave."""
     windows = sw.KeyedWindows(

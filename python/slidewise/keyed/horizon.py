@@ -213,18 +213,21 @@ class Horizon:
         """The times at which the earliest rows of windows leave; null for never."""
         if has_no_length(window):
             return pa.nulls(len(earliest), pa.int64())
+        return self.after(earliest, self.leaving(window))
+
+    def after(self, times: pa.Array, lag: int) -> pa.Array:
+        """Times and a distance; null beyond the last time that the column can hold."""
         is_date = pa.types.is_date32(self.query.times.original.type)
         latest = 2**31 - 1 if is_date else _LARGEST
-        lag = self.leaving(window)
         if lag > _LARGEST:  # Arrow cannot add it, though a sum may fit
-            firsts = earliest.to_pylist()
-            fits = (at is not None and at + lag <= latest for at in firsts)
+            ticks = times.to_pylist()
+            fits = (at is not None and at + lag <= latest for at in ticks)
             sums = [
-                at + lag if fit else None for at, fit in zip(firsts, fits, strict=True)
+                at + lag if fit else None for at, fit in zip(ticks, fits, strict=True)
             ]
             return pa.array(sums, pa.int64())
-        stays = pc.greater(earliest, latest - lag)
-        return pc.add(pc.if_else(stays, None, earliest), lag)
+        beyond = pc.greater(times, latest - lag)
+        return pc.add(pc.if_else(beyond, None, times), lag)
 
     def check(self, ticks: pa.Array, windows: Iterable[WindowSpec]) -> None:
         """Checks that all rows of the windows that end at these times are kept."""

@@ -150,6 +150,6 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
             first = pc.min_element_wise(first, horizon.expiry(times, window))
         for delay in {horizon.entering(window) for window in windows} - {0}:
             entering = shard.index.first_since(keys, ticks, delay)
-            first = pc.min_element_wise(first, pc.add(entering, delay))
+            first = pc.min_element_wise(first, horizon.after(entering, delay))
     changes = pc.is_valid(first)
     return keys.filter(changes).combine_chunks(), first.filter(changes)
