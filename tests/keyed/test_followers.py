@@ -90,6 +90,21 @@ def test_a_follower_equals_its_leader(page: int, kind: str, seed: int) -> None:
     assert_same(ours, theirs, ours.column_names[:2])
 
 
+def test_a_follower_takes_the_memory_of_its_leader() -> None:
+    """It keeps pages as bytes, and no decoded rows beside them."""
+    request = {"on": "t", "by": "k", "windows": 1000, "aggs": {"n": sw.count()}}
+    leader = sw.KeyedWindows(**request, emit="update")
+    rows = pa.table({"t": [1] * 2000, "k": range(2000)})
+    leader.ingest(rows)
+    leader.collect()
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **request)
+    for _ in range(20):
+        leader.ingest(rows)
+        leader.collect()
+        follower.apply(leader.changes())
+    assert follower.nbytes < 1.1 * leader.nbytes
+
+
 @pytest.mark.parametrize("kind", ["final", "rows", "deletes", "sessions", "until"])
 def test_shards_by_turns_keep_the_pages_of_their_state_alone(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -525,8 +525,7 @@ class KeyedWindows(Inspection):
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
-        if shard.query.folds:  # rows are read only to merge pages
-            shard.pages.trim(0)
+        shard.drop_decoded()
         windows._drop_others(shard)
         windows._shard = shard
         windows._mark(read.checksum)

@@ -268,6 +268,7 @@ class Snapshots(Queryable):
                 self._mark(read.checksum)
         except BROKEN as error:
             raise damaged(error) from error
+        shard.drop_decoded()
 
     def _drop_others(self, shard: Shard) -> None:
         """Drops the stored pages that are not pages of the state.

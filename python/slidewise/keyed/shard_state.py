@@ -362,6 +362,11 @@ class ShardState:
         for rows, _ in self.log.alive():
             rows.validate(full=True)
 
+    def drop_decoded(self) -> None:
+        """Drops decoded pages, if rows are read only to merge pages."""
+        if self.query.folds:
+            self.pages.trim(0)
+
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""
         if watermark is None or self.query.sessions or self.query.until:
