@@ -164,6 +164,19 @@ def test_a_follower_that_refused_a_batch_follows():
     assert keyed.query("a") == {"s_5": 5}
 
 
+def test_a_batch_that_failed_leaves_no_memory():
+    """The state is opened again, and keeps no decoded rows beside its pages."""
+    keyed = sw.KeyedWindows(**SUMS, emit="update")
+    keys = [str(at) for at in range(2000)]
+    for at in range(10):
+        keyed.ingest(rows([at] * 2000, keys=keys, values=[1] * 2000))
+        keyed.collect()
+    with pytest.raises(sw.ResultOverflowError):
+        keyed.ingest(rows([9, 9], values=[2**62, 2**62]))
+    restored = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **SUMS)
+    assert keyed.nbytes < 1.1 * restored.nbytes
+
+
 def test_a_first_batch_that_failed_fixes_no_columns():
     keyed = sw.KeyedWindows(**SUMS, emit="arrival")
     with pytest.raises(sw.ResultOverflowError, match="of the row of k='a', t=2:"):

@@ -71,7 +71,9 @@ class Snapshots(Queryable):
         self, query: StreamQuery, directory: Directory | None, *, trusts: bool = True
     ) -> Shard:
         """The state in the store, as a directory describes it."""
-        return Shard(query, self._store, directory, self._kept, trusts=trusts)
+        shard = Shard(query, self._store, directory, self._kept, trusts=trusts)
+        shard.drop_decoded()
+        return shard
 
     def _derive(self) -> None:
         """Opens the state of a copy."""
