@@ -12,27 +12,49 @@ import random
 import threading
 import time
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
-__all__ = ["histogram", "load"]
+__all__ = ["histogram", "load", "wait"]
+
+
+def wait(url: str, seconds: float) -> None:
+    """Waits until the service answers.
+
+    Raises:
+        RuntimeError: If it does not within so many seconds.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            urlopen(f"{url}/features/c0").close()
+            return
+        except OSError as error:
+            if time.monotonic() >= until:
+                raise RuntimeError(f"no features from {url}: {error}") from error
+        time.sleep(0.1)
 
 
 def load(url: str, requests: int, clients: int, cards: int) -> list[float]:
     """The seconds of each request, sorted.
 
     Raises:
-        RuntimeError: If an answer is not 200.
+        RuntimeError: If an answer is not 200, or none comes.
     """
     place, found, failed = urlsplit(url), list[float](), list[str]()
 
     def request(seed: int) -> None:
         draw = random.Random(seed)
         connection = http.client.HTTPConnection(place.hostname or "", place.port)
-        for _ in range(requests // clients):
+        for _ in range(seed, requests, clients):
             card, amount = draw.randrange(cards), draw.randrange(1, 100)
             started = time.perf_counter()
-            connection.request("GET", f"/features/c{card}?amount={amount}")
-            response = connection.getresponse()
-            body = response.read()
+            try:
+                connection.request("GET", f"/features/c{card}?amount={amount}")
+                response = connection.getresponse()
+                body = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                failed.append(f"no answer from {url}: {error}")
+                return
             found.append(time.perf_counter() - started)
             if response.status != 200 or "n_1h" not in json.loads(body):
                 failed.append(f"{response.status}: {body!r}")
@@ -50,19 +72,22 @@ def load(url: str, requests: int, clients: int, cards: int) -> list[float]:
 
 
 def histogram(seconds: list[float], width: int = 40) -> str:
-    """A line per doubling of the latency, and the percentiles."""
-    lines, bound, most = [], 62.5e-6, 1
-    bins: list[tuple[float, int]] = []
-    while not bins or sum(count for _, count in bins) < len(seconds):
-        below = sum(second < bound for second in seconds)
-        bins.append((bound, below - sum(count for _, count in bins)))
+    """A line per doubling of the latency, and the percentiles, of sorted latencies."""
+    bound = 62.5e-6
+    while seconds[0] >= bound:
         bound *= 2
+    bins, counted = list[tuple[float, int]](), 0
+    while counted < len(seconds):
+        below = sum(second < bound for second in seconds)
+        bins.append((bound, below - counted))
+        bound, counted = 2 * bound, below
     most = max(count for _, count in bins)
-    for bound, count in bins:
-        bar = "#" * round(width * count / most)
-        lines.append(f"< {bound * 1e3:9.3f} ms {count:8} {bar}")
+    lines = [
+        f"< {bound * 1e3:9.3f} ms {count:8} {'#' * round(width * count / most)}"
+        for bound, count in bins
+    ]
     for share in (0.5, 0.9, 0.99, 0.999):
-        value = seconds[min(int(share * len(seconds)), len(seconds) - 1)]
+        value = seconds[int(share * len(seconds))]
         lines.append(f"p{share * 100:<5g} {value * 1e3:9.3f} ms")
     return "\n".join(lines)
 
@@ -75,6 +100,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--cards", type=int, default=10_000)
     options = parser.parse_args()
+    wait(options.url, 30)
     started = time.perf_counter()
     found = load(options.url, options.requests, options.clients, options.cards)
     spent = time.perf_counter() - started

@@ -1,19 +1,23 @@
 """A feature service: the features of a card at the time of a payment.
 
-    python examples/serving/service.py FEED STATE [--port 8000]
+    pip install fastapi uvicorn
+    python examples/serving/payments.py feed                # ten files of payments
+    python examples/serving/service.py feed state &         # the service, on port 8000
+    python examples/serving/load.py http://127.0.0.1:8000   # and its latencies
 
-A thread reads the files of the folder FEED in order of their names, each a Parquet file
-of payments (`t`, `card`, `amount`), and ingests them. Requests are answered meanwhile
-from the same windows:
+A thread reads the files of the folder `feed` in order of their names, each a Parquet
+file of payments (`t`, `card`, `amount`), and ingests them. Requests are answered
+meanwhile from the same windows:
 
     GET /features/c17                  as of the latest payment
     GET /features/c17?amount=12.5      as if this payment had arrived, too
     GET /features/c17?at=1700000000    as of a time, in seconds since 1970
     GET /status                        files, payments, the latest time, bytes
 
-STATE is a file: the name of the last file that was ingested, and a snapshot of the
+`state` is a file: the name of the last file that was ingested, and a snapshot of the
 windows after it. It is replaced as a whole, so a restarted service continues after its
-last file, and each payment counts once.
+last file, and each payment counts once. If a file cannot be ingested, the feed ends:
+`/status` has the error, and `state` is that of the last save.
 """
 
 import argparse
@@ -30,20 +34,20 @@ from fastapi import FastAPI, HTTPException, Query
 
 import slidewise as sw
 
-__all__ = ["REQUEST", "Feed", "make_app"]
+__all__ = ["SPEC", "Feed", "make_app"]
 
-REQUEST: dict[str, Any] = {
-    "on": "t",
-    "by": "card",
-    "windows": ["10m", "1h", "24h"],
-    "aggs": {
+SPEC = sw.Spec(
+    on="t",
+    by="card",
+    windows=["10m", "1h", "24h"],
+    aggs={
         "n": sw.count(),
         "sum": sw.sum("amount"),
         "mean": sw.mean("amount"),
         "max": sw.max("amount"),
     },
-}
-SPEC = sw.Spec.make(**REQUEST)
+    nan="skip",  # JSON has no NaN
+)
 # The largest delay of a payment.
 LATE = "5m"
 
@@ -77,7 +81,8 @@ class Feed:
         """Waits for the file that is being ingested, and saves."""
         self._stop.set()
         self._thread.join()
-        self.save()
+        if self.error is None:  # else the windows may be ahead of `last`
+            self.save()
 
     def _run(self) -> None:
         try:
@@ -96,7 +101,7 @@ class Feed:
         payments = pq.read_table(self.folder / name)
         self.windows.ingest(payments)
         self.windows.advance()
-        self.windows.collect()
+        self.windows.collect()  # nobody reads them: requests ask for features
         self.last = name
         self.files += 1
         self.rows += len(payments)
@@ -127,22 +132,26 @@ def make_app(feed: Feed) -> FastAPI:
 
     app = FastAPI(title="features", lifespan=running)
 
-    # Runs in the event loop: a query takes microseconds and does not block.
+    # In the event loop: a query is short, and does not wait for a batch.
     @app.get("/features/{card}")
     async def features(
         card: str,
-        amount: float | None = None,
+        amount: Annotated[float | None, Query(allow_inf_nan=False)] = None,
         at: Annotated[float | None, Query(description="seconds since 1970")] = None,
     ) -> dict[str, Any]:
-        when = "latest" if at is None else datetime.fromtimestamp(at, UTC)
+        if not feed.last:
+            raise HTTPException(503, "no payments yet")
         plus = None if amount is None else {"amount": amount}
         try:
+            when = "latest" if at is None else datetime.fromtimestamp(at, UTC)
             return feed.windows.query(card, at=when, plus=plus)
-        except sw.SpecError as error:
+        # `fromtimestamp` raises the last three, for times that Python cannot hold.
+        except (sw.SpecError, OSError, OverflowError, ValueError) as error:
             raise HTTPException(422, str(error)) from error
 
+    # In another thread: `nbytes` waits for the batch that is being ingested.
     @app.get("/status")
-    async def status() -> dict[str, Any]:
+    def status() -> dict[str, Any]:
         return {
             "last": feed.last,
             "files": feed.files,

@@ -1,39 +1,22 @@
 """The example service answers like a table of all payments."""
 
 import json
-import random
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pytest
 import uvicorn
 
 import load
 import service
 import slidewise as sw
-
-START = 1_700_000_000
-
-
-def payments(seed: int, count: int) -> pa.Table:
-    """Payments of some minutes, up to four minutes late."""
-    draw = random.Random(seed)
-    times = [
-        (START + seed * 300 + draw.randrange(300) - draw.choice([0, 0, 240])) * 10**6
-        for _ in range(count)
-    ]
-    return pa.table(
-        {
-            "t": pa.array(times, pa.timestamp("us", "UTC")),
-            "card": [f"c{draw.randrange(50)}" for _ in range(count)],
-            "amount": [round(draw.random() * 100, 2) for _ in range(count)],
-        }
-    )
+from payments import START, payments, write
 
 
 @contextmanager
@@ -76,7 +59,7 @@ def expected(tables: list[pa.Table], card: str, at: int) -> dict[str, object]:
     points = pa.table(
         {"t": pa.array([at * 10**6], pa.timestamp("us", "UTC")), "card": [card]}
     )
-    answers = sw.rolling(pa.concat_tables(tables), **service.REQUEST, at=points)
+    answers = sw.rolling(pa.concat_tables(tables), service.SPEC, at=points)
     return rounded(answers.drop_columns(["t", "card"]).to_pylist()[0])
 
 
@@ -92,17 +75,17 @@ def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None
     """A restarted service counts each payment once."""
     tables = []
     for at in range(8):
-        tables.append(payments(at, 400))
-        pq.write_table(tables[-1], tmp_path / f"{at:03}.parquet")
+        tables.append(payments(at, 400, 50))
+        write(tables[-1], tmp_path, at)
         if at == 3:
             with served(tmp_path) as url:
-                assert wait_for(url, "003.parquet")["files"] == 4
+                assert wait_for(url, "000003.parquet")["files"] == 4
                 late = START + 4 * 300
                 for card in ("c1", "c7", "unknown"):
                     answer = get(f"{url}/features/{card}?at={late}")
                     assert rounded(answer) == expected(tables, card, late)
     with served(tmp_path) as url:
-        status = wait_for(url, "007.parquet")
+        status = wait_for(url, "000007.parquet")
         assert (status["files"], status["late"]) == (4, 0)
         end = START + 8 * 300
         for card in ("c1", "c2", "c49"):
@@ -114,3 +97,43 @@ def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None
         found = load.load(url, 400, 4, 60)
         assert len(found) == 400
         assert load.histogram(found).count("p9") == 3
+
+
+def test_requests_that_cannot_be_answered_are_refused(tmp_path: Path) -> None:
+    """Without payments, and with values that Python or JSON cannot hold."""
+    with served(tmp_path) as url:
+        with pytest.raises(HTTPError, match="503"):
+            urlopen(f"{url}/features/c1")
+        write(payments(0, 10, 5), tmp_path, 0)
+        load.wait(url, 30)
+        for query in ("at=1e18", "at=nan", "at=inf", "amount=nan", "amount=x"):
+            with pytest.raises(HTTPError, match="422"):
+                urlopen(f"{url}/features/c1?{query}")
+    with pytest.raises(RuntimeError, match="no answer"):
+        load.load(url, 4, 2, 5)
+    with pytest.raises(RuntimeError, match="no features"):
+        load.wait(url, 0)
+
+
+def test_a_feed_that_failed_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restarted service reads the file again, and its payments count once."""
+    for number in range(2):
+        write(payments(number, 10, 5), tmp_path, number)
+    feed = service.Feed(tmp_path, tmp_path / "state", every=1)
+    assert feed.step()
+
+    def fail() -> None:
+        raise OSError("no watermark")
+
+    monkeypatch.setattr(feed.windows, "advance", fail)
+    feed.start()
+    while feed.error is None:
+        time.sleep(0.01)
+    feed.stop()
+    again = service.Feed(tmp_path, tmp_path / "state")
+    assert again.last == "000000.parquet"
+    assert again.step()
+    counts = again.windows.query_many({"card": [f"c{at}" for at in range(5)]})
+    assert sum(counts["n_24h"]) == 20
