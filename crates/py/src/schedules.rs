@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use slidewise_core::window::queries::data_driven::MAX_FLAGS;
-use slidewise_core::window::queries::plan::{Axis, Query, Technique, Unit};
+use slidewise_core::window::queries::plan::{Query, Technique, Unit, count_edges};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 
 /// The kind of its windows, range, slide, and the number of its flag.
@@ -11,9 +11,6 @@ pub(crate) type QueryTuple = (String, i64, i64, u32);
 
 /// The schedule of a clock: offset, lateness, whether empty windows are answered, queries.
 pub(crate) type ScheduleTuple = (i64, Option<i64>, bool, Vec<Option<QueryTuple>>);
-
-/// The composite slide, the technique, and the edges of each technique.
-type AxisTuple = (Option<i64>, &'static str, Vec<(&'static str, Option<i64>)>);
 
 pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
     let unit = match kind.as_str() {
@@ -44,24 +41,17 @@ pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> Py
     Ok(Schedule::new(terms, queries.collect::<PyResult<_>>()?))
 }
 
-/// The shared plan of queries: for those of time and those of entries the composite slide, the
-/// technique, and the edges per composite slide by each technique. `None` for numbers beyond
-/// int64, and for edges too many to list.
+/// The composite slide of queries of one unit, by range and slide, and the number of edges
+/// within it by each technique. `None` beyond int64, and for edges too many to list.
 #[pyfunction]
-pub(crate) fn query_plan(queries: Vec<(bool, i64, i64)>, offset: i64) -> Vec<Option<AxisTuple>> {
-    let read = |(counted, range, slide)| {
-        let unit = if counted { Unit::Entries } else { Unit::Time };
-        Query { unit, range, slide }
-    };
+pub(crate) fn query_plan(
+    queries: Vec<(i64, i64)>,
+    offset: i64,
+) -> (Option<i64>, Vec<(&'static str, Option<i64>)>) {
+    let unit = Unit::Time;
+    let read = |(range, slide)| Query { unit, range, slide };
     let queries: Vec<Query> = queries.into_iter().map(read).collect();
-    let units = [(Unit::Time, offset), (Unit::Entries, 0)].into_iter();
-    let axes = units.map(|(unit, offset)| {
-        let of = queries.iter().filter(|query| query.unit == unit);
-        let of: Vec<Query> = of.copied().collect();
-        let axis = (!of.is_empty()).then(|| Axis::new(&of, offset))?;
-        let counts = Technique::ALL.iter().zip(axis.counts);
-        let counts = counts.map(|(technique, count)| (technique.name(), count));
-        Some((axis.composite, axis.technique.name(), counts.collect()))
-    });
-    axes.collect()
+    let (composite, counts) = count_edges(&queries, offset);
+    let names = Technique::ALL.map(Technique::name);
+    (composite, names.into_iter().zip(counts).collect())
 }

@@ -365,9 +365,7 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
             lines.append(f"{query!r}: due with the entry whose flag is true")
         elif isinstance(query.window, Landmark):
             lines.append(f"{query!r}: from the last entry whose flag is true")
-    for name, axis, kind in _axes(queries):
-        composite, _, counts = axis
-        # Cutty's edges are always the fewest; other techniques may have the same ones.
+    for name, composite, counts, kind in _axes(queries):
         fewest = dict(counts)["Cutty"]
         others = [f"{one} {_count(n)}" for one, n in counts if one != "Cutty"]
         edges = "1 edge" if fewest == 1 else f"{_count(fewest)} edges"
@@ -393,20 +391,21 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
     return lines
 
 
-def _axes(queries: Queries) -> Iterator[tuple[str, Any, str]]:
+def _axes(
+    queries: Queries,
+) -> Iterator[tuple[str, int | None, list[tuple[str, int | None]], str]]:
+    """Yields the unit, composite slide, edges by technique, and kind of the slides."""
     sliding = [query for query in queries.live if query.slide is not None]
+    origin = queries.origin
     for name in ("time", "entries"):
         of = [query for query in sliding if query.counts == (name == "entries")]
-        amounts = [(name == "entries", *_amounts(query)) for query in of]
-        origin = queries.origin
-        offset = 0 if origin is None else origin.amount
-        most = max((max(amount[1:]) for amount in amounts), default=0)
+        amounts = [_amounts(query) for query in of]
+        offset = 0 if origin is None or name == "entries" else origin.amount
+        most = max((max(amount) for amount in amounts), default=0)
         if amounts and most < 2**63 and abs(offset) < 2**63:
-            axes = _core.query_plan(amounts, offset)
-            axis = axes[0] if name == "time" else axes[1]
             slide = of[0].slide
             assert slide is not None, "filtered above"
-            yield name, axis, slide.kind
+            yield name, *_core.query_plan(amounts, offset), slide.kind
 
 
 def _amounts(query: Query) -> tuple[int, int]:

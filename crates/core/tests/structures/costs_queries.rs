@@ -7,7 +7,7 @@ use slidewise_core::window::Window;
 use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any_queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
-use slidewise_core::window::queries::plan::{Query, Unit};
+use slidewise_core::window::queries::plan::{Query, Unit, count_edges};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
@@ -142,20 +142,16 @@ fn slick_deque_takes_less_than_two_per_slice() {
 /// Queries whose windows begin at the same edges share their slices: many cost one.
 #[test]
 fn edges_in_common_are_cut_once() {
-    let timed = |range, slide| {
-        Some(Query {
-            unit: Unit::Time,
-            range,
-            slide,
-        })
-    };
+    let unit = Unit::Time;
+    let timed = |range, slide| Query { unit, range, slide };
     // Per composite slide of 12: begins at multiples of 2, of 3, and of 4 less one.
-    let queries = vec![timed(6, 2), timed(8, 4), timed(9, 3), timed(13, 4)];
+    let queries = [timed(6, 2), timed(8, 4), timed(9, 3), timed(13, 4)];
+    let (composite, counts) = count_edges(&queries, 0);
+    assert_eq!((composite, counts[2]), (Some(12), Some(10)));
     let of = aggregator(Algorithm::FlatFit, &Affine::<0>);
     let mut window = QueryWindow::new(Affine::<0>, of, 0);
+    let queries = queries.map(Some).to_vec();
     window.start(Schedule::new(ScheduleOptions::default(), queries));
-    let axis = &window.schedule().time;
-    assert_eq!((axis.composite, axis.counts[2]), (Some(12), Some(10)));
     for time in 0..120 {
         window.insert(time, Entry::Raw(1));
     }

@@ -10,9 +10,10 @@
 //! | Pairs     | where windows begin, and where they end                               |
 //! | Cutty     | where windows begin: an answer includes the open slice                |
 //!
-//! The plan has the edges of all queries (§2.3), which repeat with the *composite slide*,
-//! the least common multiple of the slides. A cycle of few edges is listed. For a longer
-//! cycle, or a multiple beyond int64, the next edge is computed when it is needed.
+//! The plan has the edges of all queries (§2.3) by Cutty: a subset of those by the others. They
+//! repeat with the *composite slide*, the least common multiple of the slides. A cycle of few
+//! edges is listed. For a longer cycle, or a multiple beyond int64, the next edge is computed
+//! when it is needed. Panes and Pairs are counted for comparison only ([`count_edges`]).
 //!
 //! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
 //! at b separates positions up to b from those after it.
@@ -68,7 +69,7 @@ pub struct Query {
     pub slide: i64,
 }
 
-/// A technique to cut slices; if several have the same edges, the first is preferred.
+/// A technique to cut slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
     Panes,
@@ -87,8 +88,16 @@ impl Technique {
         }
     }
 
-    /// The edges of a query whose ends begin at `offset`.
-    fn edges(self, query: Query, offset: i64) -> Vec<Multiples> {
+    /// The edges of all queries, whose ends begin at `offset`.
+    pub fn edges(self, queries: &[Query], offset: i64) -> Edges {
+        Edges::new(
+            queries
+                .iter()
+                .flat_map(|query| self.of_query(*query, offset)),
+        )
+    }
+
+    fn of_query(self, query: Query, offset: i64) -> Vec<Multiples> {
         let Query { range, slide, .. } = query;
         let ends = Multiples::new(slide, offset.into());
         let begins = Multiples::new(slide, i128::from(offset) - i128::from(range));
@@ -221,11 +230,6 @@ fn list(each: &[Multiples], length: i64) -> Option<(i64, Vec<i64>)> {
 /// The shared plan of the queries of one unit.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// The least common multiple of the slides; `None` beyond int64.
-    pub composite: Option<i64>,
-    pub technique: Technique,
-    /// Edges per composite slide by each technique of [`Technique::ALL`], where listed.
-    pub counts: [Option<i64>; 3],
     pub edges: Edges,
     /// The longest range; 0 without queries.
     pub longest: i64,
@@ -239,25 +243,8 @@ pub const MAX_ANSWERS: i64 = 1 << 22;
 impl Axis {
     /// The plan of these queries, whose ends begin at `offset`.
     pub fn new(queries: &[Query], offset: i64) -> Self {
-        let by = |technique: Technique| {
-            Edges::new(
-                queries
-                    .iter()
-                    .flat_map(|query| technique.edges(*query, offset)),
-            )
-        };
-        let all = Technique::ALL.map(by);
-        let composite = lcm(queries.iter().map(|query| query.slide));
-        let counts = all.each_ref().map(|edges| edges.count(composite?));
-        // Cutty's edges are a subset of the others': if they are not listed, none are.
-        let fewest = counts[2];
-        let at = counts.iter().position(|count| *count == fewest);
-        let at = at.filter(|_| fewest.is_some()).unwrap_or(2);
         Self {
-            composite,
-            technique: Technique::ALL[at],
-            counts,
-            edges: all.into_iter().nth(at).expect("one of three"),
+            edges: Technique::Cutty.edges(queries, offset),
             longest: queries.iter().map(|query| query.range).max().unwrap_or(0),
             unchecked_gap: queries
                 .iter()
@@ -268,6 +255,14 @@ impl Axis {
                 }),
         }
     }
+}
+
+/// The composite slide, and the number of edges within it by each of [`Technique::ALL`]; `None`
+/// beyond int64, and for edges that are not listed.
+pub fn count_edges(queries: &[Query], offset: i64) -> (Option<i64>, [Option<i64>; 3]) {
+    let composite = lcm(queries.iter().map(|query| query.slide));
+    let count = |technique: Technique| technique.edges(queries, offset).count(composite?);
+    (composite, Technique::ALL.map(count))
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -336,9 +331,7 @@ mod tests {
         for queries in sets {
             for offset in [0, 1, -7, 100] {
                 for technique in Technique::ALL {
-                    let each = |query: &Query| technique.edges(*query, offset);
-                    let all = queries.iter().flat_map(each);
-                    let edges = Edges::new(all.clone());
+                    let edges = technique.edges(queries, offset);
                     let wanted = by_definition(queries, technique, offset);
                     assert_eq!(walked(&edges), wanted, "{queries:?} by {technique:?}");
                     let composite = lcm(queries.iter().map(|query| query.slide)).unwrap();
@@ -347,8 +340,8 @@ mod tests {
                         assert_eq!(edges.count(composite), Some(within.count() as i64));
                     }
                     let lazy = Edges {
-                        each: all.collect(),
                         cycle: None,
+                        ..edges
                     };
                     assert_eq!(walked(&lazy), wanted, "without a list");
                 }
@@ -359,26 +352,22 @@ mod tests {
     /// SlickDeque, example 1: slides of 2 and 4, ranges of 6 and 8.
     #[test]
     fn the_composite_slide_of_example_1_is_four() {
-        let axis = Axis::new(&[timed(6, 2), timed(8, 4)], 0);
-        assert_eq!(axis.composite, Some(4));
-        assert_eq!(axis.counts, [Some(2), Some(2), Some(2)]);
-        assert_eq!(axis.technique, Technique::Panes);
+        let counted = count_edges(&[timed(6, 2), timed(8, 4)], 0);
+        assert_eq!(counted, (Some(4), [Some(2), Some(2), Some(2)]));
     }
 
     /// Figures 1 to 3: of a range that the slide does not divide.
     #[test]
-    fn fewest_partials_choose_the_technique() {
-        let axis = Axis::new(&[timed(5, 3)], 0);
-        assert_eq!(axis.counts, [Some(3), Some(2), Some(1)]);
-        assert_eq!(axis.technique, Technique::Cutty);
+    fn cutty_has_the_fewest_edges() {
+        let counts = |queries: &[Query], offset| count_edges(queries, offset).1;
+        assert_eq!(counts(&[timed(5, 3)], 0), [Some(3), Some(2), Some(1)]);
         // The windows of one query begin where those of the other end.
-        let axis = Axis::new(&[timed(5, 4), timed(7, 4)], 1);
-        assert_eq!(axis.counts, [Some(4), Some(3), Some(2)]);
-        let axis = Axis::new(&[timed(5, 3), timed(6, 2)], 0);
-        assert_eq!(axis.counts, [Some(6), Some(5), Some(4)]);
-        let axis = Axis::new(&[timed(5, 3), timed(6, 3)], 0);
-        assert_eq!(axis.counts, [Some(3), Some(2), Some(2)]);
-        assert_eq!(axis.technique, Technique::Pairs);
+        let apart = [timed(5, 4), timed(7, 4)];
+        assert_eq!(counts(&apart, 1), [Some(4), Some(3), Some(2)]);
+        let mixed = [timed(5, 3), timed(6, 2)];
+        assert_eq!(counts(&mixed, 0), [Some(6), Some(5), Some(4)]);
+        let equal = [timed(5, 3), timed(6, 3)];
+        assert_eq!(counts(&equal, 0), [Some(3), Some(2), Some(2)]);
     }
 
     #[test]
@@ -391,8 +380,7 @@ mod tests {
             .map(|slide| timed(3 * slide, *slide))
             .collect();
         let axis = Axis::new(&queries, 0);
-        assert_eq!((axis.composite, axis.technique), (None, Technique::Cutty));
-        assert_eq!(axis.counts, [None; 3]);
+        assert_eq!(count_edges(&queries, 0), (None, [None; 3]));
         assert_eq!(axis.edges.next(1), Some(999_931));
         assert_eq!(axis.edges.next(999_932), Some(999_953));
         assert_eq!(axis.edges.next(i64::MAX), None);
