@@ -186,7 +186,7 @@ class PreparedQuery:
     def __new__(
         cls,
         spans: Sequence[tuple[str, int, str, int]],
-        names: Sequence[Sequence[str | None]],
+        names: Sequence[Sequence[str]],
         floats: Sequence[bool],
     ) -> Self: ...
 
@@ -293,7 +293,7 @@ def take_due(
 def distinct_keys(
     keys: Sequence[object], times: object
 ) -> tuple[ArrowArray, ArrowArray]: ...
-def key_bytes(columns: Sequence[object]) -> ArrowArray: ...
+def key_bytes(column: object) -> ArrowArray: ...
 def split_numbers(
     numbers: object, ends: Sequence[int]
 ) -> tuple[list[int], ArrowArray, ArrowArray | None]: ...

@@ -143,10 +143,10 @@ pub(crate) fn distinct_keys(
     Ok((firsts, ArrowArray::new(Int64Array::from(latest).into())))
 }
 
-/// The keys of some rows as a binary column: equal ones are equal keys.
+/// A key column as binary: equal values are equal keys.
 #[pyfunction]
-pub(crate) fn key_bytes(columns: Vec<Bound<'_, PyAny>>) -> PyResult<ArrowArray> {
-    let keys = KeyBytes::read_all(&columns)?;
+pub(crate) fn key_bytes(column: Bound<'_, PyAny>) -> PyResult<ArrowArray> {
+    let keys = KeyBytes::read_all(&[column])?;
     let offsets: Vec<i64> = keys.offsets.iter().map(|offset| *offset as i64).collect();
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     let bytes = LargeBinaryArray::new(offsets, Buffer::from_vec(keys.bytes), None);

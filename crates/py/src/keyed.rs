@@ -222,7 +222,6 @@ impl KeyedStore {
         let mut done = Ok(true);
         let put = |span: usize, answers: &[Answer<i64>]| -> PyResult<bool> {
             for (value, name) in answers.iter().zip(&prepared.names[span]) {
-                let Some(name) = name else { continue };
                 let name = name.bind(py);
                 match value {
                     Answer::Null => {}
@@ -300,8 +299,8 @@ impl KeyedStore {
         numbers.transpose()
     }
 
-    /// The answers for keys, at times or all at one, as a record batch with their names;
-    /// `None` if an integer does not fit.
+    /// The answers at keys and times as a record batch with their names; `None` if an integer
+    /// does not fit.
     fn query_table(
         &self,
         py: Python<'_>,
@@ -309,17 +308,7 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
-        let questions = match times.extract::<i64>() {
-            Ok(time) => {
-                let keys = KeyBytes::read_all(&keys)?;
-                QueryPoints {
-                    times: vec![time; keys.view().len()].into(),
-                    keys,
-                    plus: None,
-                }
-            }
-            Err(_) => self.query_points(&keys, times, None)?,
-        };
+        let questions = self.query_points(&keys, times, None)?;
         let outputs = py.detach(|| self.store.query(&questions.points(None), &prepared.spans));
         prepared.named(py, outputs, questions.times.len())
     }

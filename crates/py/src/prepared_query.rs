@@ -14,19 +14,18 @@ use crate::arrow::ArrowArray;
 use crate::batch_message::message;
 use crate::tables::{SpanTuple, export_batch, read_span};
 
-/// Windows and the names of their answers: what the queries of `KeyedStore` need
-/// again and again.
+/// Windows and the names of their answers, read once for many queries of `KeyedStore`.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct PreparedQuery {
     pub(crate) spans: Vec<Span>,
     pub(crate) sorted: Spans,
-    /// By window and aggregation; `None`: not in the answer.
-    pub(crate) names: Vec<Vec<Option<Py<PyString>>>>,
+    /// By window and aggregation.
+    pub(crate) names: Vec<Vec<Py<PyString>>>,
     /// By aggregation, whether its answers are floats.
     floats: Vec<bool>,
-    /// All names in order, with nothing: a copy of it has room for all answers.
+    /// All names in order, with None: a copy of it has room for all answers.
     blank: Py<PyDict>,
-    /// Of the answers, once there were some.
+    /// The fields of the answers, once there were some.
     fields: OnceLock<Fields>,
 }
 
@@ -36,12 +35,12 @@ impl PreparedQuery {
     fn new(
         py: Python<'_>,
         spans: Vec<SpanTuple>,
-        names: Vec<Vec<Option<Py<PyString>>>>,
+        names: Vec<Vec<Py<PyString>>>,
         floats: Vec<bool>,
     ) -> PyResult<Self> {
         let spans = read_spans(&spans)?;
         let blank = PyDict::new(py);
-        for name in names.iter().flatten().flatten() {
+        for name in names.iter().flatten() {
             blank.set_item(name, py.None())?;
         }
         Ok(Self {
@@ -56,7 +55,7 @@ impl PreparedQuery {
 }
 
 impl PreparedQuery {
-    /// All names in order, with nothing.
+    /// All names in order, with None.
     pub(crate) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
     }
@@ -70,7 +69,6 @@ impl PreparedQuery {
         let answers = self.blank(py)?;
         for (window, names) in self.names.iter().enumerate() {
             for (agg, name) in names.iter().enumerate() {
-                let Some(name) = name else { continue };
                 let column = numbers.column(window, agg);
                 let is_float = self.floats.get(agg).copied().unwrap_or(false);
                 let values = column.values.iter().enumerate().map(|(row, bits)| {
@@ -96,8 +94,7 @@ impl PreparedQuery {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let by_window = self.names.iter().enumerate();
         let columns = by_window.flat_map(|(window, names)| {
-            let named = names.iter().enumerate().filter(|(_, name)| name.is_some());
-            named.map(move |(agg, _)| numbers.column(window, agg))
+            (0..names.len()).map(move |agg| numbers.column(window, agg))
         });
         let columns: Vec<NumberColumn<'_>> = columns.collect();
         message(py, leading, &columns, numbers.rows())
@@ -111,11 +108,7 @@ impl PreparedQuery {
         outputs: Vec<Vec<Output>>,
         rows: usize,
     ) -> PyResult<Option<ArrowArray>> {
-        let names = self.names.iter().flatten();
-        let columns = names.zip(outputs.into_iter().flatten());
-        let (names, outputs): (Vec<_>, Vec<_>) = columns
-            .filter_map(|(name, output)| Some((name.as_ref()?, output)))
-            .unzip();
+        let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
         let fits =
             |output: &Output| !matches!(output, Output::I64 { beyond, .. } if !beyond.is_empty());
         if !outputs.iter().all(fits) {
@@ -125,7 +118,8 @@ impl PreparedQuery {
             Some(_) => Vec::new(),
             None => {
                 let text = |name: &Py<PyString>| Ok(name.bind(py).to_cow()?.into_owned());
-                names.into_iter().map(text).collect::<PyResult<Vec<_>>>()?
+                let names = self.names.iter().flatten();
+                names.map(text).collect::<PyResult<Vec<_>>>()?
             }
         };
         let names = names.iter().map(String::as_str);

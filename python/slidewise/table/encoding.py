@@ -552,7 +552,7 @@ def key_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> pa.Array:
 def _key_bytes(name: str, column: pa.Array) -> pa.Array:
     """A key column as binary: equal values are equal keys, and null is one."""
     try:
-        return pa.array(_core.key_bytes([column]))
+        return pa.array(_core.key_bytes(column))
     except TypeError as error:
         raise _no_key(name, column) from error
 
