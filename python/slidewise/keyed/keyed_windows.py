@@ -285,8 +285,9 @@ class KeyedWindows(Inspection):
                 `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
 
         Cost: O(log n) per result, with the n rows of its key; O(rows of the window) for
-        results that cannot be folded, which `explain` names. Rows that no window can
-        hold any more are evicted, O(1) each.
+        results that cannot be folded, which `explain` names. With `emit="change"` also
+        O(log n) per key with rows in its windows, and with `empty=True` O(keys). Rows
+        that no window can hold any more are evicted, O(1) each.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
