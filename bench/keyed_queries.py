@@ -1,4 +1,4 @@
-"""Times questions to `KeyedWindows`: one key, ten, a thousand, and while rows come.
+"""Times queries of `KeyedWindows`: one key, ten, a thousand, and while rows come.
 
     make bench-queries [ARGS="--keys 100000 --entries 1000"] [RECORD=prefix]
 
@@ -119,7 +119,7 @@ def main() -> None:
 def beside_a_writer(
     windows: sw.KeyedWindows, keys: int, pick: random.Random
 ) -> dict[str, float]:
-    """Questions while another thread ingests batches of 1,000 rows."""
+    """Queries while another thread ingests batches of 1,000 rows."""
     done = threading.Event()
 
     def write() -> None:

@@ -24,7 +24,7 @@ from keyed_pairs.values import answer
 import slidewise as sw
 
 Span = tuple[str, int, str]
-# Windows without a length, and those of rows, which have other questions.
+# Windows without a length, and those of rows, which other tests query.
 _UNASKED = ("session", "until", "rows by rows", *LANDMARKS)
 _SKETCH = "approx_quantile"
 # Aggregations whose answers depend on the grouping of rows: floats are rounded.
@@ -68,7 +68,7 @@ class Script(Stage):
         if plan.case["windows"] in HOPPING:
             self.closed = "right"
             self.declared = [("time", plan.grid[0], str(plan.request["window"]))]
-        # Of the answers of the last question, by column.
+        # Of the answers of the last point, by column.
         self.types: dict[str, pa.DataType] = {}
         super().__init__(plan)
 
@@ -94,15 +94,15 @@ class Script(Stage):
     def _look(self) -> None:
         """As `_expect`."""
 
-    # Questions.
+    # Query points.
 
     def _query(self) -> None:
         draw = self.draw
         spans = self._spans()
-        questions = [self._question(spans) for _ in range(draw.choice([1, 1, 4, 9]))]
+        points = [self._point(spans) for _ in range(draw.choice([1, 1, 4, 9]))]
         floor = self._floor(spans)
         if draw.random() < 0.95 and floor > -math.inf:
-            for row in questions:
+            for row in points:
                 row.tick = max(row.tick, int(floor))
         given: dict[str, Any] = {}
         if spans is not self.declared:
@@ -112,28 +112,28 @@ class Script(Stage):
         until = draw.random() < 0.4
         if until:
             given["valid_until"] = True
-        if any(row.tick < floor for row in questions):
-            self._refused(questions, given, plus)
+        if any(row.tick < floor for row in points):
+            self._refused(points, given, plus)
             return
-        wanted = self._wanted(questions, spans, plus)
+        wanted = self._wanted(points, spans, plus)
         if until:
             for span in spans:
                 wanted[f"valid_until_{span[2]}"] = [
-                    self._until(row, span, plus) for row in questions
+                    self._until(row, span, plus) for row in points
                 ]
-        self._rank(wanted, questions, spans, plus)
-        found = self._many(questions, given, plus)
+        self._rank(wanted, points, spans, plus)
+        found = self._many(points, given, plus)
         self._compare_types(found)
-        self._compare(plain_columns(found), wanted, questions)
-        one = draw.randrange(len(questions))
+        self._compare(plain_columns(found), wanted, points)
+        one = draw.randrange(len(points))
         self._compare_one(
-            questions[one], given, plus, {k: v[one] for k, v in wanted.items()}
+            points[one], given, plus, {k: v[one] for k, v in wanted.items()}
         )
 
-    def _refused(self, questions: list[Row], given: dict[str, Any], plus: bool) -> None:
+    def _refused(self, points: list[Row], given: dict[str, Any], plus: bool) -> None:
         """Windows that begin before rows that may be gone."""
         try:
-            self._many(questions, given, plus)
+            self._many(points, given, plus)
         except sw.SpecError as error:
             if "the horizon is" not in str(error):
                 raise
@@ -141,7 +141,7 @@ class Script(Stage):
         raise DifferenceError("a window before evicted rows", str(given))
 
     def _spans(self) -> list[Span]:
-        """The windows of a question: those of the Spec, or others."""
+        """The windows of a point: those of the Spec, or others."""
         draw, plan = self.draw, self.plan
         if draw.random() < 0.5:
             return self.declared
@@ -161,7 +161,7 @@ class Script(Stage):
         kind, length, _ = span
         return sw.rows(length) if kind == "rows" else self.plan.length(length)
 
-    def _question(self, spans: list[Span]) -> Row:
+    def _point(self, spans: list[Span]) -> Row:
         """A key and a time, and values of a row that might arrive then."""
         draw, plan = self.draw, self.plan
         held = [row for rows in self.model.held.values() for row in rows]
@@ -194,23 +194,21 @@ class Script(Stage):
         names = [n for n in self.plan.columns if n not in ("t", *self.plan.by, "gone")]
         return [name for name in names if name != "x"] if len(names) > 2 else names
 
-    def _many(
-        self, questions: list[Row], given: dict[str, Any], plus: bool
-    ) -> pa.Table:
-        """The answers of `query_many`, without the questions."""
+    def _many(self, points: list[Row], given: dict[str, Any], plus: bool) -> pa.Table:
+        """The answers of `query_many`, without the points."""
         draw, plan = self.draw, self.plan
-        columns = self._labels(questions)
+        columns = self._labels(points)
         columns["when"] = columns.pop("t")
         at: Any = "when"
-        if len({row.tick for row in questions}) == 1 and draw.random() < 0.5:
-            at = plan.time(questions[0].tick)
+        if len({row.tick for row in points}) == 1 and draw.random() < 0.5:
+            at = plan.time(points[0].tick)
         if plus:
             same_name = draw.random() < 0.5
             given = {**given, "plus": list(self._extra)}
             if not same_name:
                 given["plus"] = {name: f"of {name}" for name in self._extra}
             for name in self._extra:
-                values = [row.values[name] for row in questions]
+                values = [row.values[name] for row in points]
                 called = name if same_name else f"of {name}"
                 columns[called] = pa.array(values, plan.columns[name])
         answers = self.windows.query_many(pa.table(columns), at, **given)
@@ -218,25 +216,25 @@ class Script(Stage):
             raise DifferenceError("columns of keys", str(answers.column_names))
         return answers.select(answers.column_names[len(columns) :])
 
-    def _labels(self, questions: list[Row]) -> dict[str, pa.Array]:
+    def _labels(self, points: list[Row]) -> dict[str, pa.Array]:
         plan = self.plan
-        columns = {"t": of_ticks([row.tick for row in questions], plan.kind)}
+        columns = {"t": of_ticks([row.tick for row in points], plan.kind)}
         for place, name in enumerate(plan.by):
-            keys = [row.keys[place] for row in questions]
+            keys = [row.keys[place] for row in points]
             columns[name] = array_of(keys, plan.columns[name])
         return columns
 
     # What they mean.
 
     def _wanted(
-        self, questions: list[Row], spans: list[Span], plus: bool
+        self, points: list[Row], spans: list[Span], plus: bool
     ) -> dict[str, list[Any]]:
         """The answers by column, as `rolling` has them over all rows."""
         rows = [row for key in self.model.held for row in self.model.ordered(key).rows]
         if not plus:
-            return plain_columns(self._rolled(rows, questions, spans))
+            return plain_columns(self._rolled(rows, points, spans))
         wanted: dict[str, list[Any]] = {}
-        for row in questions:
+        for row in points:
             extra = Row(row.at, row.tick, row.key, row.keys, dict(row.values))
             for name in extra.values:
                 if name not in self._extra:
@@ -250,7 +248,7 @@ class Script(Stage):
         return wanted
 
     def _rolled(
-        self, rows: list[Row], questions: list[Row], spans: list[Span]
+        self, rows: list[Row], points: list[Row], spans: list[Span]
     ) -> pa.Table:
         request = self.plan.request
         names = ("on", "by", "nan", "aggs", "min_rows", "ties", "offset")
@@ -258,7 +256,7 @@ class Script(Stage):
         if self.plan.case["windows"] in HOPPING:
             taken.pop("offset", None)
         table = self.stream.table(rows)
-        labels = pa.table(self._labels(questions))
+        labels = pa.table(self._labels(points))
         lengths = [self._length(span) for span in spans]
         found = sw.rolling(
             table, **taken, windows=lengths, closed=self.closed, at=labels
@@ -270,7 +268,7 @@ class Script(Stage):
     def _rank(
         self,
         wanted: dict[str, list[Any]],
-        questions: list[Row],
+        points: list[Row],
         spans: list[Span],
         plus: bool,
     ) -> None:
@@ -286,25 +284,23 @@ class Script(Stage):
                         request["nan"],
                         request["min_rows"],
                     )
-                    for one in questions
+                    for one in points
                 ]
 
-    def _members(self, question: Row, span: Span, plus: bool) -> list[Row]:
+    def _members(self, point: Row, span: Span, plus: bool) -> list[Row]:
         """The rows of a window, in order."""
         held = self.model.held
-        rows = [*self.model.ordered(question.key).rows] if question.key in held else []
+        rows = [*self.model.ordered(point.key).rows] if point.key in held else []
         if plus:
-            values = dict.fromkeys(question.values) | {
-                name: question.values[name] for name in self._extra
+            values = dict.fromkeys(point.values) | {
+                name: point.values[name] for name in self._extra
             }
-            rows.append(
-                Row(question.at, question.tick, question.key, question.keys, values)
-            )
+            rows.append(Row(point.at, point.tick, point.key, point.keys, values))
         if span[0] == "rows":
-            return [row for row in rows if row.tick <= question.tick][-span[1] :]
-        return [row for row in rows if self._holds(row.tick, question.tick, span)]
+            return [row for row in rows if row.tick <= point.tick][-span[1] :]
+        return [row for row in rows if self._holds(row.tick, point.tick, span)]
 
-    def _until(self, question: Row, span: Span, plus: bool) -> frozenset[int | None]:
+    def _until(self, point: Row, span: Span, plus: bool) -> frozenset[int | None]:
         """When the answers may change since rows leave the window, if nothing arrives.
 
         Its rows are queried again at each time at which some of them leave it. Answers
@@ -312,8 +308,8 @@ class Script(Stage):
         """
         if span[0] == "rows":
             return frozenset([None])
-        rows = self._members(question, span, plus)
-        types, whole = self.types, self._values(rows, question, question.tick, span)
+        rows = self._members(point, span, plus)
+        types, whole = self.types, self._values(rows, point, point.tick, span)
         earlier: list[int] = []
         grouped = any(
             self._kind(name) in _GROUPED and isinstance(values[0], float | list)
@@ -323,7 +319,7 @@ class Script(Stage):
             for tick in sorted({row.tick for row in rows}):
                 until = tick + span[1] + self.plan.offset
                 until += self._holds(tick, until, span)
-                if self._differ(self._values(rows, question, until, span), whole):
+                if self._differ(self._values(rows, point, until, span), whole):
                     return frozenset([*earlier, until])
                 if grouped:
                     earlier.append(until)
@@ -347,10 +343,10 @@ class Script(Stage):
         return False
 
     def _values(
-        self, rows: list[Row], question: Row, at: int, span: Span
+        self, rows: list[Row], point: Row, at: int, span: Span
     ) -> dict[str, Any]:
         """The answers at a time; none if one overflows."""
-        point = Row(question.at, at, question.key, question.keys, question.values)
+        point = Row(point.at, at, point.key, point.keys, point.values)
         try:
             return plain_columns(self._rolled(rows, [point], [span]))
         except sw.ResultOverflowError:
@@ -375,7 +371,7 @@ class Script(Stage):
         self,
         got: dict[str, list[Any]],
         wanted: dict[str, list[Any]],
-        questions: list[Row],
+        points: list[Row],
     ) -> None:
         if list(got) != list(wanted):
             raise DifferenceError("columns", f"{list(got)}, not {list(wanted)}")
@@ -387,7 +383,7 @@ class Script(Stage):
                 else:
                     equal = same(mine, theirs, self._kind(name))
                 if not equal:
-                    where = f"{questions[at].keys} at {questions[at].tick}"
+                    where = f"{points[at].keys} at {points[at].tick}"
                     text = f"{name} of {where}: {mine}, not {theirs}"
                     raise DifferenceError(f"query_many: {name}", text)
 
@@ -396,27 +392,27 @@ class Script(Stage):
         return CATALOGUE[name].kind if name in CATALOGUE else "count"
 
     def _compare_one(
-        self, question: Row, given: dict[str, Any], plus: bool, wanted: dict[str, Any]
+        self, point: Row, given: dict[str, Any], plus: bool, wanted: dict[str, Any]
     ) -> None:
         """`query`, which is given keys and values one by one."""
         if plus:
-            given = {**given, "plus": {n: question.values[n] for n in self._extra}}
-        key: Any = question.keys
+            given = {**given, "plus": {n: point.values[n] for n in self._extra}}
+        key: Any = point.keys
         if self.draw.random() < 0.5:
-            key = dict(zip(self.plan.by, question.keys, strict=True))
-        elif len(question.keys) == 1 and not isinstance(question.keys[0], dict):
-            key = self.draw.choice([key, question.keys[0]])
-        answers = self.windows.query(key, self.plan.time(question.tick), **given)
+            key = dict(zip(self.plan.by, point.keys, strict=True))
+        elif len(point.keys) == 1 and not isinstance(point.keys[0], dict):
+            key = self.draw.choice([key, point.keys[0]])
+        answers = self.windows.query(key, self.plan.time(point.tick), **given)
         if list(answers) != list(wanted):
             raise DifferenceError("columns", f"{list(answers)}, not {list(wanted)}")
         table = self._many(
-            [question], {k: v for k, v in given.items() if k != "plus"}, plus
+            [point], {k: v for k, v in given.items() if k != "plus"}, plus
         )
         for name, value in answers.items():
             mine = table[name][0].as_py()
             if not same(value, mine, "first"):
                 raise DifferenceError(f"query: {name}", f"{value}, not {mine}")
-        member = question.key in self.model.held
+        member = point.key in self.model.held
         if key in self.windows and not member:
             raise DifferenceError("in", f"{key} has no rows")
 

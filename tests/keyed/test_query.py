@@ -200,9 +200,9 @@ def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
 def test_an_extra_row_counts_for_its_own_query_only() -> None:
     """One call has several queries of equal keys."""
     windows = cards(*ROWS)
-    questions = pa.table({"card": ["a", "a"], "when": [9, 9], "x": [100, 200]})
+    points = pa.table({"card": ["a", "a"], "when": [9, 9], "x": [100, 200]})
     for plus in (["x"], {"x": "x"}, "x"):
-        answers = windows.query_many(questions, "when", plus=plus)
+        answers = windows.query_many(points, "when", plus=plus)
         assert answers["sum_4"].to_pylist() == [104, 204]
 
 
@@ -211,10 +211,10 @@ def test_many_extra_rows_are_answered_in_groups(
 ) -> None:
     """A group has a bounded number of copied rows."""
     windows = cards(*ROWS)
-    questions = pa.table({"card": ["a", "b", "z", "a"], "x": [100, 200, 300, None]})
-    whole = windows.query_many(questions, 9, plus=["x"], valid_until=True)
+    points = pa.table({"card": ["a", "b", "z", "a"], "x": [100, 200, 300, None]})
+    whole = windows.query_many(points, 9, plus=["x"], valid_until=True)
     monkeypatch.setattr("slidewise.keyed.reader._MAX_KERNEL_ROWS", 2)
-    assert windows.query_many(questions, 9, plus=["x"], valid_until=True) == whole
+    assert windows.query_many(points, 9, plus=["x"], valid_until=True) == whole
     assert whole["sum_10"].to_pylist() == [108, 202, 300, 8]
 
 

@@ -118,8 +118,8 @@ def test_unknown_keys_may_be_anywhere(keys, windows):
         on="t", by="k", windows=windows, aggs={"n": sw.count()}, late=100
     )
     k.ingest(pa.table({"t": [5, 6, 7], "k": [*"aba"], "f": [True, True, False]}))
-    questions = pa.table({"k": [*keys], "t": [9] * len(keys)})
-    found = k.query_many(questions, at="t")
+    points = pa.table({"k": [*keys], "t": [9] * len(keys)})
+    found = k.query_many(points, at="t")
     assert found.column(2).to_pylist() == [{"a": 2, "b": 1}.get(key, 0) for key in keys]
 
 

@@ -173,28 +173,28 @@ def test_answers_hold_until_rows_that_matter_leave(name: str) -> None:
             on="t", by="k", windows=[9, *counted], keep=20, **spec
         )
         windows.ingest(table(held))
-        questions = [(draw.choice("abz"), draw.randrange(2, 22)) for _ in range(6)]
-        extra = rows(draw, len(questions))
+        points = [(draw.choice("abz"), draw.randrange(2, 22)) for _ in range(6)]
+        extra = rows(draw, len(points))
         call = {"plus": EXTRA} if plus else {}
         keys = (
             table(extra)
             .drop_columns(["t", "k"])
-            .append_column("k", pa.array([key for key, _ in questions]))
+            .append_column("k", pa.array([key for key, _ in points]))
         )
-        keys = keys.append_column("at", pa.array([at for _, at in questions]))
+        keys = keys.append_column("at", pa.array([at for _, at in points]))
         lengths = [9, 4, *counted]
         found = windows.query_many(keys, "at", lengths, valid_until=True, **call)
         for length in (9, 4):
             until = found[f"valid_until_{length}"].to_pylist()
-            for (key, at), row, mine in zip(questions, extra, until, strict=True):
+            for (key, at), row, mine in zip(points, extra, until, strict=True):
                 own = {**row, "t": at, "k": key, "ts": None, "f": None}
                 all_rows = [*held, own] if plus else held
                 near, wanted = meant(all_rows, key, at, length, spec)
                 right = mine == wanted or (name in ROUNDED and mine in near)
                 assert right, f"{mine}, not {wanted}: {spec} {key} at {at}, {plus}"
         if counted:
-            assert found["valid_until_3rows"].null_count == len(questions)
-        one = windows.query(questions[0][0], questions[0][1], 9, valid_until=True)
+            assert found["valid_until_3rows"].null_count == len(points)
+        one = windows.query(points[0][0], points[0][1], 9, valid_until=True)
         if not plus:
             assert one["valid_until_9"] == found["valid_until_9"][0].as_py()
 

@@ -17,7 +17,7 @@ use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 
 /// Entries by key, shared by all windows and aggregations of a request.
 ///
-/// Any number of threads may query while one inserts; each question about one key sees all
+/// Any number of threads may query while one inserts; a query of one key sees all
 /// rows of a batch or none.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct KeyedStore {
@@ -134,11 +134,11 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
-        let questions = self.query_points(&keys, times, plus)?;
+        let given = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
         let outputs = py.detach(|| {
-            let views = questions.views();
-            let points = questions.points(views.as_deref());
+            let views = given.views();
+            let points = given.points(views.as_deref());
             self.store.query(&points, &spans)
         });
         export_all(outputs)
@@ -153,15 +153,15 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
     ) -> PyResult<Vec<ArrowArray>> {
-        let questions = self.query_points(&keys, times, None)?;
+        let given = self.query_points(&keys, times, None)?;
         let spans = read_spans(&windows)?;
-        let firsts = py.detach(|| self.store.first_times(&questions.points(None), &spans));
+        let firsts = py.detach(|| self.store.first_times(&given.points(None), &spans));
         Ok(export_times(firsts))
     }
 
     /// The answers of `query`, and how the windows of the same rows change when rows leave them,
-    /// time by time: the first changes, `most` of each question at most. The number of changes
-    /// for each window and question; then of all changes, in that order, the last times that
+    /// time by time: the first changes, `most` of each point at most. The number of changes
+    /// for each window and point; then of all changes, in that order, the last times that
     /// have left and the answers of the remaining rows. `results` have the places of their
     /// answers, and that of the number of their values: those of less than `min_rows` are null,
     /// and those that stay are no changes.
@@ -177,7 +177,7 @@ impl KeyedStore {
         min_rows: i64,
         most: &Bound<'_, PyAny>,
     ) -> PyResult<(Exported, Vec<ArrowArray>, ArrowArray, Exported)> {
-        let questions = self.query_points(&keys, times, plus)?;
+        let given = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
         let places = results
             .iter()
@@ -186,15 +186,15 @@ impl KeyedStore {
             return Err(PyValueError::new_err("results without an answer"));
         }
         let most = NumberArray::import_keys(most, "most")?;
-        check_length(&most, &questions.times)?;
+        check_length(&most, &given.times)?;
         let results = Results {
             reads: results,
             min_rows,
             most: most.values().to_vec(),
         };
         let (outputs, changes) = py.detach(|| {
-            let views = questions.views();
-            let points = questions.points(views.as_deref());
+            let views = given.views();
+            let points = given.points(views.as_deref());
             self.store.query_with_changes(&points, &spans, &results)
         });
         let times = |times: Vec<i64>| ArrowArray::new(Int64Array::from(times).into());
@@ -308,9 +308,9 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
-        let questions = self.query_points(&keys, times, None)?;
-        let outputs = py.detach(|| self.store.query(&questions.points(None), &prepared.spans));
-        prepared.named(py, outputs, questions.times.len())
+        let given = self.query_points(&keys, times, None)?;
+        let outputs = py.detach(|| self.store.query(&given.points(None), &prepared.spans));
+        prepared.named(py, outputs, given.times.len())
     }
 
     /// The time of the last entry of each key; null for a key without entries. Without key

@@ -1,10 +1,10 @@
 """Accepted late rows (`late_rows="correct"`), and the results that they change.
 
 A late row is accepted if it is behind the watermark by at most the longest window
-(`KeyedQuery.allowance`); later ones are dropped. It changes the results of the rows of its
-key whose windows hold its time. These windows begin at most the longest window before
-it. So rows are kept for twice the longest window, and the last results are those of the
-whole table.
+(`KeyedQuery.allowance`); later ones are dropped. It changes the results of the rows of
+its key whose windows hold its time. These windows begin at most the longest window
+before it. So rows are kept for twice the longest window, and the last results are those
+of the whole table.
 """
 
 import pyarrow as pa

@@ -29,7 +29,7 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = ["changes_of_folds", "changes_of_rows"]
 
 _INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
-# The number of times of a question in the first step, and its growth per step.
+# The number of times of a query point in the first step, and its growth per step.
 _FIRST_TIMES, _GROWTH = 1, 8
 # The greatest number of windows that a step answers.
 _MAX_WINDOWS = 1 << 18
@@ -46,24 +46,24 @@ def changes_of_folds(
     """The times of the first rows with which results change, per window.
 
     Args:
-        of: Per window, the results of the questions.
-        counts: Per window, the number of changes of its fold of each question.
+        of: Per window, the results of the query points.
+        counts: Per window, the number of changes of its fold of each point.
         times: The times of these changes, concatenated.
         left: The results after these changes; None if all of them change the result.
     """
     first, found = 0, []
     for results, each in zip(of, counts, strict=True):
-        question = _places(each)
-        here, first = slice(first, first + len(question)), first + len(question)
+        point = _places(each)
+        here, first = slice(first, first + len(point)), first + len(point)
         ticks = times[here]
         if left is not None:
             rest = {
                 name: result._replace(array=result.array[here])
                 for name, result in left.items()
             }
-            changed = _changed(results, rest, question)
-            ticks, question = ticks.filter(changed), question.filter(changed)
-        found.append(ticks.take(pc.index_in(row_numbers(len(each)), question)))
+            changed = _changed(results, rest, point)
+            ticks, point = ticks.filter(changed), point.filter(changed)
+        found.append(ticks.take(pc.index_in(row_numbers(len(each)), point)))
     return found
 
 
@@ -75,9 +75,9 @@ def changes_of_rows(
     horizon: Horizon,
     of: Sequence[_Results],
 ) -> list[pa.Array]:
-    """As `changes_of_folds`, for questions that are answered from rows.
+    """As `changes_of_folds`, for query points that are answered from rows.
 
-    Each question has a code of its own, and sees the rows with that code.
+    Each point has a code of its own, and sees the rows with that code.
     """
     known = pc.unique(codes)
     codes = pc.index_in(codes, known).cast(_CODE)
@@ -96,16 +96,14 @@ def changes_of_rows(
         call = KernelCall(frame(rows), derive(spec, windows=(rest,), overflow="null"))
         call.groups = codes
         held = pc.index_in(points.groups, known).to_pylist()
-        questions = _Questions(
-            held, points.ends.to_pylist(), (keys, ticks), window, horizon
-        )
+        rest_of = _Points(held, points.ends.to_pylist(), (keys, ticks), window, horizon)
         own = {name: results[name] for name, _ in horizon.query.spec.aggs}
-        found.append(questions.changes(call, own))
+        found.append(rest_of.changes(call, own))
     return found
 
 
-class _Questions:
-    """Questions over one window, whose rows leave in order of time."""
+class _Points:
+    """Query points of one window, whose rows leave in order of time."""
 
     def __init__(
         self,
@@ -119,7 +117,7 @@ class _Questions:
         keys, ticks = rows
         self._ticks = ticks
         self._ends: list[int] = []
-        # Per question, the range of the rows that have not left.
+        # Per point, the range of the rows that have not left.
         self._left: list[tuple[int, int]] = []
         for code, tick in zip(codes, ends, strict=True):
             since, until = horizon.bounds(window, tick)
@@ -137,19 +135,19 @@ class _Questions:
         pending = [at for at, (low, high) in enumerate(self._left) if low < high]
         count = _FIRST_TIMES
         while pending:
-            questions, times = self._leave(pending, count)
-            points = QueryPoints(
-                ends=pa.array([self._ends[at] for at in questions], _INT64),
+            points, times = self._leave(pending, count)
+            ends = QueryPoints(
+                ends=pa.array([self._ends[at] for at in points], _INT64),
                 starts=pa.array([time + 1 for time in times], _INT64),
-                groups=pa.array([self._codes[at] for at in questions], _CODE),
+                groups=pa.array([self._codes[at] for at in points], _CODE),
                 arrival=None,
                 noun="query",
             )
-            left = call.compute_window(0, points)
-            changed = _changed(results, left, pa.array(questions, _INT64))
+            left = call.compute_window(0, ends)
+            changed = _changed(results, left, pa.array(points, _INT64))
             # Backwards, so that the first change overwrites later ones.
             for place in reversed(pc.indices_nonzero(changed).to_pylist()):
-                first[questions[place]] = times[place]
+                first[points[place]] = times[place]
             pending = [
                 at
                 for at in pending
@@ -159,8 +157,8 @@ class _Questions:
         return pa.array(first, _INT64)
 
     def _leave(self, pending: list[int], count: int) -> tuple[list[int], list[int]]:
-        """Removes the rows of the next `count` times; gives the questions and times."""
-        questions, times = [], []
+        """Removes the rows of the next `count` times; gives the points and times."""
+        points, times = [], []
         for at in pending:
             low, high = self._left[at]
             for _ in range(count):
@@ -168,19 +166,19 @@ class _Questions:
                     break
                 time = self._ticks[low]
                 low = bisect_right(self._ticks, time, low, high)
-                questions.append(at)
+                points.append(at)
                 times.append(time)
             self._left[at] = low, high
-        return questions, times
+        return points, times
 
 
-def _changed(results: _Results, left: _Results, question: pa.Array) -> pa.Array:
-    """Whether a result differs from that of its question."""
+def _changed(results: _Results, left: _Results, point: pa.Array) -> pa.Array:
+    """Whether a result differs from that of its point."""
     masks = [
-        _differ(one_column([result.array.take(question), left[name].array]))
+        _differ(one_column([result.array.take(point), left[name].array]))
         for name, result in results.items()
     ]
-    none = pa.repeat(pa.scalar(False), len(question))
+    none = pa.repeat(pa.scalar(False), len(point))
     return reduce(pc.or_, masks, none)
 
 

@@ -36,7 +36,7 @@ _UNDECODED = {
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
     *("product", "sum_of_squares", "min_count", "max_count"),
 }
-# The number of changes of a question in the first step, and its growth per step.
+# The number of changes of a query point in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
 # The number of sets of windows whose calls are kept.
 _MAX_KEPT_CALLS = 64

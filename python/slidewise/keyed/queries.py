@@ -12,9 +12,9 @@ from slidewise.frames.base import Result, refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.keyed.horizon import Horizon, refuse_sessions
 from slidewise.keyed.locked import Locked, synchronized
-from slidewise.keyed.questions import (
+from slidewise.keyed.points import (
     LATEST,
-    Questions,
+    Points,
     key_table,
     keys_of,
     plus_of,
@@ -136,8 +136,8 @@ class Queryable(Locked):
         extra = None if plus is None else plus_row(query, plus)
 
         def answered(tick: int) -> dict[str, Result]:
-            questions = Questions(keys, pa.array([tick], pa.int64()), extra)
-            return self._results(shard, questions, windows, valid_until)
+            points = Points(keys, pa.array([tick], pa.int64()), extra)
+            return self._results(shard, points, windows, valid_until)
 
         results = self._at_latest(answered) if is_latest else answered(tick)
         return {name: _value(name, result.array[0]) for name, result in results.items()}
@@ -244,8 +244,8 @@ class Queryable(Locked):
                 results = None
         if results is None:
             extra = None if plus is None else plus_of(query, target, plus)
-            questions = Questions(own, ticks, extra)
-            results = self._results(shard, questions, windows, valid_until)
+            points = Points(own, ticks, extra)
+            results = self._results(shard, points, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
 
@@ -306,9 +306,9 @@ class Queryable(Locked):
                     raise
 
     def _results(
-        self, shard: Shard, questions: Questions, windows: Any, valid_until: bool
+        self, shard: Shard, points: Points, windows: Any, valid_until: bool
     ) -> dict[str, Result]:
-        """The results of questions by column, window by window."""
+        """The results of query points by column, window by window."""
         spans = self._horizon(shard).windows(windows)
         reader = self._fold_reader(shard)
         if reader is None:
@@ -316,16 +316,14 @@ class Queryable(Locked):
                 # A call that failed meanwhile has rolled the state back.
                 shard = self._shard_to_query("query()")
                 horizon = self._horizon(shard)
-                horizon.check(questions.ticks, spans)
+                horizon.check(points.ticks, spans)
                 answers = RowReader(shard).answer(
-                    questions, spans, horizon, expiry=valid_until
+                    points, spans, horizon, expiry=valid_until
                 )
             return answers.named(spans, shard.query)
-        answers = reader.answer(
-            questions, spans, self._horizon(shard), expiry=valid_until
-        )
+        answers = reader.answer(points, spans, self._horizon(shard), expiry=valid_until)
         # Rows are evicted after the watermark has moved, so this is checked last.
-        self._horizon(shard).check(questions.ticks, spans)
+        self._horizon(shard).check(points.ticks, spans)
         return answers.named(spans, shard.query)
 
     def _horizon(self, shard: Shard) -> Horizon:

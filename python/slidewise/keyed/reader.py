@@ -1,9 +1,9 @@
-"""Readers: answer questions to a stream, from its entries or from its rows.
+"""Readers: answer query points of a stream, from its entries or from its rows.
 
 `FoldReader` folds the entries of the index. It answers windows of time, if results can
 be folded. `RowReader` answers all others: the rows in the windows of the keys become
-one table, and the kernel evaluates the windows at the times of the questions. With
-extra rows, each question becomes a group of its own, with copies of the rows in its
+one table, and the kernel evaluates the windows at the times of the points. With
+extra rows, each point becomes a group of its own, with copies of the rows in its
 windows, because it alone sees its extra row.
 """
 
@@ -22,8 +22,8 @@ from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon, has_no_length
 from slidewise.keyed.index import EARLIEST, Undecoded
+from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
-from slidewise.keyed.questions import Questions
 from slidewise.keyed.shard_state import ShardState
 from slidewise.spec.spec import Spec, WindowSpec, derive, refuse_duplicates
 from slidewise.table.batched_rolling import describe_row
@@ -36,9 +36,9 @@ __all__ = [
     "RowReader",
 ]
 
-# The most rows that are copied for groups of single questions, in one kernel call.
+# The most rows that are copied for groups of single points, in one kernel call.
 _MAX_KERNEL_ROWS = 1 << 20
-# The most questions whose answers come as one Arrow message.
+# The most points whose answers come as one Arrow message.
 _MAX_MESSAGE_ROWS = 4096
 _CODE = pa.uint32()
 _LARGEST = 2**63 - 1
@@ -46,7 +46,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers to questions, in their order.
+    """Answers at query points, in their order.
 
     Attributes:
         results: Per window, the results by name, at least those of the Spec.
@@ -216,16 +216,16 @@ class FoldReader:
 
     def answer(
         self,
-        questions: Questions,
+        points: Points,
         windows: Sequence[WindowSpec],
         horizon: Horizon,
         *,
         expiry: bool,
     ) -> Answers:
-        """Answers questions over windows whose rows are all kept.
+        """Answers query points over windows whose rows are all kept.
 
         Args:
-            questions: The questions.
+            points: The points.
             windows: Windows of time or rows; any length.
             horizon: How far back rows are kept.
             expiry: Whether to find when results change because rows leave windows.
@@ -233,15 +233,15 @@ class FoldReader:
         Raises:
             ResultOverflowError: As for `rolling`.
 
-        Cost: O(log n) per question, and the ends of its windows.
+        Cost: O(log n) per point, and the ends of its windows.
         """
         index, spans = self.index, tuple(windows)
-        plus = None if questions.plus is None else extra_rows(questions, self.query)
-        name_row = named_by(questions, self.query)
-        points = (questions.keys, questions.ticks, spans, name_row, plus)
+        plus = None if points.plus is None else extra_rows(points, self.query)
+        name_row = named_by(points, self.query)
+        given = (points.keys, points.ticks, spans, name_row, plus)
         if not expiry:
-            return Answers(index.answers(*points), None)
-        results, first = index.answers_with_changes(*points)
+            return Answers(index.answers(*given), None)
+        results, first = index.answers_with_changes(*given)
         return Answers(results, _leaving(first, windows, horizon))
 
 
@@ -254,15 +254,15 @@ class RowReader:
 
     def answer(
         self,
-        questions: Questions,
+        points: Points,
         windows: Sequence[WindowSpec],
         horizon: Horizon,
         *,
         expiry: bool,
     ) -> Answers:
         """As `FoldReader.answer`. Cost: a kernel call over the rows of the windows."""
-        if questions.plus is not None:
-            # The extra row of a question belongs to the window that it closes.
+        if points.plus is not None:
+            # The extra row of a point belongs to the window that it closes.
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
@@ -273,50 +273,50 @@ class RowReader:
         if any(window.column for window in windows):
             reach = _LARGEST
         most = max((w.length for w in windows if w.kind == "rows"), default=0)
-        points = questions.keys.append_column(TIME, questions.ticks)
-        rows = self._shard.log.take(self._shard.numbers_between(points, reach, 0))
-        codes = self._codes(rows, questions)
+        ends = points.keys.append_column(TIME, points.ticks)
+        rows = self._shard.log.take(self._shard.numbers_between(ends, reach, 0))
+        codes = self._codes(rows, points)
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         near = pc.is_in(own, theirs)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
-        # Codes are dense: first those of the rows, then those of the other questions.
+        # Codes are dense: first those of the rows, then those of the other points.
         keys = pc.unique(pa.concat_arrays([own, theirs]))
         own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
-        if questions.plus is None and not expiry:
-            return self._computed(rows, own, questions, theirs, spec, expires)
+        if points.plus is None and not expiry:
+            return self._computed(rows, own, points, theirs, spec, expires)
         parts = [
             self._computed(table, codes, some, _numbers(len(some)), spec, expires)
             for some, table, codes in self._with_rows(
-                rows, own, questions, theirs, reach, most
+                rows, own, points, theirs, reach, most
             )
         ]
         return _joined(parts)
 
-    def _codes(self, rows: pa.Table, questions: Questions) -> pa.Array:
-        """The codes of the keys of rows, then those of the questions."""
+    def _codes(self, rows: pa.Table, points: Points) -> pa.Array:
+        """The codes of the keys of rows, then those of the points."""
         if not self._by:
-            return pa.repeat(pa.scalar(0, _CODE), len(rows) + len(questions))
-        tables = [rows.select(self._by), questions.keys.select(self._by)]
+            return pa.repeat(pa.scalar(0, _CODE), len(rows) + len(points))
+        tables = [rows.select(self._by), points.keys.select(self._by)]
         return self._query.codes(tables)
 
     def _with_rows(
         self,
         rows: pa.Table,
         codes: pa.Array,
-        questions: Questions,
+        points: Points,
         theirs: pa.Array,
         reach: int,
         most: int,
-    ) -> Iterator[tuple[Questions, pa.Table, pa.Array]]:
-        """Yields some questions at a time, with copies of the rows in their windows.
+    ) -> Iterator[tuple[Points, pa.Table, pa.Array]]:
+        """Yields some points at a time, with copies of the rows in their windows.
 
-        Each question has a code of its own, so its windows can end with its extra row,
+        Each point has a code of its own, so its windows can end with its extra row,
         and lose rows that are in the windows of others.
 
         Args:
             rows: The rows of their keys, in order.
             codes: The codes of their keys.
-            questions: The questions.
+            points: The points.
             theirs: The codes of their keys.
             reach: How far the longest window reaches back.
             most: The length of the longest window of rows; 0 without one.
@@ -328,7 +328,7 @@ class RowReader:
         first, size = 0, 0
         taken: list[pa.Array] = []
         for at, (code, tick) in enumerate(
-            zip(theirs.to_pylist(), questions.ticks.to_pylist(), strict=True)
+            zip(theirs.to_pylist(), points.ticks.to_pylist(), strict=True)
         ):
             low = bisect_left(codes, code)
             high = bisect_right(codes, code, low)
@@ -336,47 +336,47 @@ class RowReader:
             start = bisect_left(ticks, tick - reach, low, end)
             start = min(start, max(low, end - most))
             if size and size + end - start > _MAX_KERNEL_ROWS:
-                yield self._group(rows, questions.slice(first, at - first), taken)
+                yield self._group(rows, points.slice(first, at - first), taken)
                 first, size, taken = at, 0, []
             size += end - start
             taken.append(order.slice(start, end - start))
-        yield self._group(rows, questions.slice(first, len(questions) - first), taken)
+        yield self._group(rows, points.slice(first, len(points) - first), taken)
 
     def _group(
-        self, rows: pa.Table, questions: Questions, taken: list[pa.Array]
-    ) -> tuple[Questions, pa.Table, pa.Array]:
-        """Some questions, the copies of their rows and extra rows, and their codes."""
+        self, rows: pa.Table, points: Points, taken: list[pa.Array]
+    ) -> tuple[Points, pa.Table, pa.Array]:
+        """Some points, the copies of their rows and extra rows, and their codes."""
         tables = [rows.take(pa.concat_arrays(taken))] if taken else [rows.slice(0, 0)]
         codes = [
             pa.repeat(pa.scalar(at, _CODE), len(own)) for at, own in enumerate(taken)
         ]
-        if questions.plus is not None:
-            tables.append(extra_rows(questions, self._query))
-            codes.append(_numbers(len(questions)))
+        if points.plus is not None:
+            tables.append(extra_rows(points, self._query))
+            codes.append(_numbers(len(points)))
         table = pa.concat_tables(tables, promote_options="default")
         codes.append(_numbers(0))
-        return questions, table.combine_chunks(), pa.concat_arrays(codes)
+        return points, table.combine_chunks(), pa.concat_arrays(codes)
 
     def _computed(
         self,
         rows: pa.Table,
         codes: pa.Array,
-        questions: Questions,
+        points: Points,
         theirs: pa.Array,
         spec: Spec,
         expires: Horizon | None,
     ) -> Answers:
-        """Runs the kernel over rows; a question sees the rows with its code."""
+        """Runs the kernel over rows; a point sees the rows with its code."""
         query = self._query
         table = query.timed(rows)
-        points = QueryPoints(questions.ticks, None, theirs, None, "query")
+        ends = QueryPoints(points.ticks, None, theirs, None, "query")
         call = KernelCall(frame(table), spec)
         call.groups = codes
-        call.name_row = named_by(questions, query)
-        results = call.compute(points)
+        call.name_row = named_by(points, query)
+        results = call.compute(ends)
         if expires is None:
             return Answers(results, None)
-        first = changes_of_rows(table, codes, points, spec, expires, results)
+        first = changes_of_rows(table, codes, ends, spec, expires, results)
         return Answers(results, _leaving(first, spec.windows, expires))
 
 
@@ -388,23 +388,23 @@ def _leaving(
     return [horizon.expiry(times, window) for times, window in pairs]
 
 
-def extra_rows(questions: Questions, query: KeyedQuery) -> pa.Table:
-    """The extra rows of questions, in the columns of the state."""
-    assert questions.plus is not None, "questions without extra rows have none"
-    columns = [questions.ticks]
+def extra_rows(points: Points, query: KeyedQuery) -> pa.Table:
+    """The extra rows of query points, in the columns of the state."""
+    assert points.plus is not None, "points without extra rows have none"
+    columns = [points.ticks]
     for field in query.kept_schema:
         if field.name != TIME:
-            held = questions.keys if field.name in query.spec.by else questions.plus
+            held = points.keys if field.name in query.spec.by else points.plus
             columns.append(held.column(field.name).combine_chunks())
     return pa.Table.from_arrays(columns, schema=query.kept_schema)
 
 
-def named_by(questions: Questions, query: KeyedQuery) -> Callable[[int], str]:
-    """Returns a function that names a question in messages, by key and time."""
+def named_by(points: Points, query: KeyedQuery) -> Callable[[int], str]:
+    """Returns a function that names a query point in messages, by key and time."""
 
     def name(row: int) -> str:
-        times = query.times.restore(questions.ticks)
-        rows = questions.keys.append_column(query.spec.on, times)
+        times = query.times.restore(points.ticks)
+        rows = points.keys.append_column(query.spec.on, times)
         return describe_row(rows, row, query.spec_of_points, "query")
 
     return name
@@ -431,7 +431,7 @@ def _numbers(count: int) -> pa.Array:
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:
-    """Concatenates the answers of several groups of questions."""
+    """Concatenates the answers of several groups of points."""
     first = parts[0]
     if len(parts) == 1:
         return first

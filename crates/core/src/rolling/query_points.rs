@@ -77,11 +77,11 @@ impl<'a> Ranges<'a> {
             starts: &points.starts,
         };
         let ends = sorted.starts.windows(2).zip(points.starts.windows(2));
-        for (rows, questions) in ends {
+        for (rows, range) in ends {
             let (mut lo, mut hi) = (rows[0], rows[0]);
             let before = |at: usize, end: i128| at < rows[1] && i128::from(sorted.times[at]) < end;
-            for question in questions[0]..questions[1] {
-                let (from, to) = query_points.interval(points.row(question), span);
+            for point in range[0]..range[1] {
+                let (from, to) = query_points.interval(points.row(point), span);
                 while before(hi, to + 1) {
                     hi += 1;
                 }

@@ -47,7 +47,7 @@ fn counts(held: &dyn Store, keys: &Keys, at: i64) -> Vec<i64> {
     }
 }
 
-/// The same as answers to a few questions.
+/// The same as answers at a few query points.
 fn few_counts(held: &dyn Store, keys: &Keys, at: i64) -> Vec<i64> {
     let times = vec![at; KEYS as usize];
     let spans = Spans::new(&[span(LENGTH, Closed::Right, 0)]);

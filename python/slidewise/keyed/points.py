@@ -1,6 +1,6 @@
-"""Questions to a stream: keys, times and extra rows, in the types of its state.
+"""`Points`: query points of a stream, with extra rows, in the types of its state.
 
-A question is a key and a time at which windows end. User values are converted here;
+A query point is a key and a time at which windows end. User values are converted here;
 values that cannot be converted without loss are refused.
 """
 
@@ -28,7 +28,7 @@ from slidewise.table.key_types import cast_key
 
 __all__ = [
     "LATEST",
-    "Questions",
+    "Points",
     "key_table",
     "keys_of",
     "plus_of",
@@ -40,15 +40,15 @@ LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class Points:
     """The keys and times for which windows are evaluated.
 
     Attributes:
-        keys: The key columns in the types of the state, a row per question; a column of
+        keys: The key columns in the types of the state, a row per point; a column of
             numbers if there are no key columns.
         ticks: The times, in ticks of the stream.
-        plus: Per question, an extra row: it counts as if it had arrived at the time of
-            the question, after all others. Its columns have the types of the state.
+        plus: Per point, an extra row: it counts as if it had arrived at the time of
+            the point, after all others. Its columns have the types of the state.
             None for no extra rows.
     """
 
@@ -59,10 +59,10 @@ class Questions:
     def __len__(self) -> int:
         return len(self.ticks)
 
-    def slice(self, start: int, count: int) -> "Questions":
-        """A range of the questions."""
+    def slice(self, start: int, count: int) -> "Points":
+        """A range of the points."""
         plus = None if self.plus is None else self.plus.slice(start, count)
-        return Questions(
+        return Points(
             self.keys.slice(start, count), self.ticks.slice(start, count), plus
         )
 
