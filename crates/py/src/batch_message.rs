@@ -42,8 +42,8 @@ const RECORD_BATCH: u16 = 3;
 /// A column: its number of nulls, and its buffers.
 type ColumnBuffers<'a> = (usize, Vec<Cow<'a, [u8]>>);
 
-/// A record batch of columns of equal length; `numbers` are int64 or float64, as its schema
-/// says.
+/// A record batch of columns of equal length; its schema decides whether `numbers` are int64 or
+/// float64.
 pub(crate) fn message<'py>(
     py: Python<'py>,
     given: &[ArrayRef],

@@ -1,8 +1,8 @@
 //! Keys as bytes: equal keys have equal bytes, whatever batch they come in.
 //!
-//! For each column a byte that says whether there is a value, then the value: numbers,
-//! times and decimals in their own width, text and binary behind their length. Both zeros
-//! are one key, and all NaNs are one. [`decode`] makes columns of them again.
+//! For each column one byte, 0 for null and 1 for a value, then the value: numbers, times and
+//! decimals in their own width, text and binary after their length. Both zeros are one key, and
+//! all NaNs are one. [`decode`] makes columns of keys.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
@@ -35,7 +35,7 @@ impl KeyBytes {
         Self::encode(&read_arrays(columns)?, rows)
     }
 
-    /// The same for as many as there are; one without columns.
+    /// As `read`, for all rows of the columns; without columns there is one key.
     pub(crate) fn read_all(columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
         let columns = read_arrays(columns)?;
         let rows = columns.first().map_or(1, |column| column.array.len());
@@ -79,8 +79,7 @@ impl KeyBytes {
         Ok(keys)
     }
 
-    /// One key of Python values; `None` if one has a type that only Arrow knows how to
-    /// make of the columns' types.
+    /// One key of Python values; `None` if Arrow has to convert one to the type of its column.
     pub(crate) fn of_values(types: &[DataType], key: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let mut keys = Self::default();
         keys.offsets.push(0);
@@ -99,7 +98,8 @@ impl KeyBytes {
         Ok(encoded.then_some(keys))
     }
 
-    /// The same of lists of Python values, one per column; `None` too if they differ in length.
+    /// As `of_values`, for lists of Python values, one per column; also `None` if the lists differ
+    /// in length.
     pub(crate) fn of_lists(
         types: &[DataType],
         columns: &[Bound<'_, PyList>],
@@ -167,7 +167,7 @@ struct Encoder {
 enum KeyEncoding {
     Null,
     Bool,
-    /// So many bytes each, one behind the other.
+    /// Adjacent values of so many bytes each.
     Fixed(Buffer, usize),
     F16,
     F32,
@@ -280,7 +280,8 @@ fn put_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// Encodes a Python value as a column of this type would; false if it is not known how.
+/// Encodes a Python value like the same value in a column of this type; false if Arrow has to
+/// convert it.
 fn encode_value(kind: &DataType, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
     if value.is_none() {
         out.push(0);

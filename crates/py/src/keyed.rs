@@ -23,7 +23,7 @@ use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 pub(crate) struct KeyedStore {
     store: Box<dyn Store>,
     dtypes: Vec<DType>,
-    /// How many answers a fold has.
+    /// The number of answers of a fold.
     aggs: usize,
     key_types: Vec<DataType>,
     /// Whether rows have numbers.
@@ -72,10 +72,10 @@ impl KeyedStore {
         })
     }
 
-    /// Inserts rows in any order; those of equal key and time go behind those held, in their
-    /// order. The entries in `gone` go first, in one step per key: those equal in key, time
-    /// and number. Entries that are not held are ignored; keys without entries go. Gives the
-    /// number of keys that have changed.
+    /// Removes the entries that equal one of `gone` in key, time and number, then inserts rows in
+    /// any order: after entries of equal key and time, in the order given. A reader sees all
+    /// changes of a key or none. Missing entries are ignored; keys without entries are removed.
+    /// Returns the number of keys that have changed.
     #[pyo3(signature = (keys, times, columns, numbers = None, gone = None))]
     fn insert(
         &self,
@@ -94,9 +94,9 @@ impl KeyedStore {
         }))
     }
 
-    /// The same, and answers each row over the windows that end at its time: over the entries
-    /// held before and the rows that arrived no later, by `arrivals`, which are ranks. The
-    /// answers are those of `query`; the number of keys comes behind them.
+    /// As `insert`; also answers each row over the windows that end at its time: over the entries
+    /// before the call, and the rows that arrived no later. `arrivals` are ranks. Returns the
+    /// answers as `query` does, and the number of keys.
     #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
     #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, gone = None))]
     fn insert_answering(
@@ -125,7 +125,7 @@ impl KeyedStore {
     }
 
     /// The answers by window and aggregation at keys and times, as `rolling` gives them.
-    /// `plus` are the inputs of a row more for each of them.
+    /// `plus` are the inputs of an extra row for each of these points.
     fn query(
         &self,
         py: Python<'_>,
@@ -144,8 +144,7 @@ impl KeyedStore {
         export_all(outputs)
     }
 
-    /// For each window, the time of the first entry in it at keys and times; null where it
-    /// is empty.
+    /// For each window, the time of its first entry at keys and times; null if it is empty.
     fn first_times(
         &self,
         py: Python<'_>,
@@ -159,12 +158,12 @@ impl KeyedStore {
         Ok(export_times(firsts))
     }
 
-    /// The answers of `query`, and how the windows of the same rows change when rows leave them,
-    /// time by time: the first changes, `most` of each point at most. The number of changes
-    /// for each window and point; then of all changes, in that order, the last times that
-    /// have left and the answers of the remaining rows. `results` have the places of their
-    /// answers, and that of the number of their values: those of less than `min_rows` are null,
-    /// and those that stay are no changes.
+    /// The answers of `query`, and the changes of the same windows as rows leave them in order of
+    /// time: of each point the first ones, at most `most`. A change is a time after which a result
+    /// differs. Returns the answers; the number of changes by window and point; and of all changes,
+    /// in that order, the last times that left, and the answers of the remaining rows. `results`
+    /// are, per result, the positions of its answers and that of its number of values: results of
+    /// fewer than `min_rows` values are null.
     #[allow(clippy::too_many_arguments)] // as above
     fn query_with_changes(
         &self,
@@ -206,7 +205,7 @@ impl KeyedStore {
         ))
     }
 
-    /// The answers for one key, by name; `None` if Arrow must convert its values first, or an
+    /// The answers of one key, by name; `None` if Arrow has to convert its values first, or if an
     /// integer does not fit.
     fn query_key<'py>(
         &self,
@@ -242,9 +241,9 @@ impl KeyedStore {
         Ok(done?.then_some(answer))
     }
 
-    /// The answers for a few keys at a time: a record batch as a message of Arrow IPC, without
-    /// its schema; `None` if an integer does not fit. `places` of the columns are the keys. The
-    /// columns come first if `leads`, which those of numbers, times, text and binary can.
+    /// The answers of a few keys at one time: a record batch as a message of Arrow IPC, without
+    /// its schema; `None` if an integer does not fit. The columns at `places` are the keys. If
+    /// `leads`, the answers come after all columns, which are of numbers, times, text or binary.
     fn query_batch<'py>(
         &self,
         py: Python<'py>,
@@ -277,8 +276,8 @@ impl KeyedStore {
         numbers.transpose()
     }
 
-    /// The answers for a few keys at a time, lists of Python values in and out, by name; `None`
-    /// as for `query_key`.
+    /// The answers of a few keys at one time, as lists by name. The keys are lists of Python
+    /// values, one per column; `None` as for `query_key`.
     fn query_lists<'py>(
         &self,
         py: Python<'py>,
@@ -321,8 +320,8 @@ impl KeyedStore {
         Ok(ArrowArray::new(Int64Array::from(lasts).into()))
     }
 
-    /// The numbers of the entries of each key from a time to another, both included, in
-    /// order. First the point that each belongs to, as uint32.
+    /// The numbers of the entries of each key between two times, both included, in order. Returns,
+    /// first, the index of the key of each number, as uint32.
     fn rows(
         &self,
         py: Python<'_>,
@@ -343,7 +342,7 @@ impl KeyedStore {
         Ok((points, ArrowArray::new(Int64Array::from(numbers).into())))
     }
 
-    /// Whether each of these entries is held.
+    /// Whether the store has each of these entries.
     fn holds(
         &self,
         py: Python<'_>,
@@ -357,7 +356,7 @@ impl KeyedStore {
     }
 
     /// All keys, as columns of their types, and the times of their last entries: sorted by
-    /// these times, then by the bytes that stand for the key.
+    /// these times, then by the bytes of the key.
     fn keys(&self, py: Python<'_>) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
         let list = py.detach(|| self.store.keys());
         let columns = self.decoded(list.view(), 0..list.lasts.len())?;
@@ -389,7 +388,7 @@ impl KeyedStore {
         Ok((columns, ArrowArray::new(ends.into())))
     }
 
-    /// The least end behind `since` of such a window; None if there is none.
+    /// The least end after `since` of such a window; None if there is none.
     fn next_window(
         &self,
         py: Python<'_>,
@@ -402,8 +401,8 @@ impl KeyedStore {
         Ok(py.detach(|| self.store.next_window(&grid, since)))
     }
 
-    /// Removes the sessions whose last entry is at or before `until` (no row after
-    /// `until + gap` can join them); gives the numbers of their rows, key by key, in order.
+    /// Removes the sessions whose last entry is at or before `until`, which no row after
+    /// `until + gap` can join. Returns the numbers of their rows, key by key, in order.
     /// Neighbours in a session are at most `gap` apart.
     fn sessions(&self, py: Python<'_>, gap: i64, until: i64) -> PyResult<ArrowArray> {
         self.must_be_numbered()?;
@@ -419,14 +418,14 @@ impl KeyedStore {
         py.detach(|| self.store.next_session(gap))
     }
 
-    /// Lets the entries up to a time go, but the last `keep_rows` of each key, and the keys
-    /// that have no others; gives the number of these keys.
+    /// Allows to evict, per key, the entries at or before a time, except the last `keep_rows` of
+    /// them; removes keys without other entries. Returns the number of these keys.
     #[pyo3(signature = (until, keep_rows = 0))]
     fn evict(&self, py: Python<'_>, until: i64, keep_rows: usize) -> usize {
         py.detach(|| self.store.evict(until, keep_rows))
     }
 
-    /// Drops the keys whose last entry is at or before a time; gives their number.
+    /// Drops the keys whose last entry is at or before a time; returns their number.
     fn drop_idle(&self, py: Python<'_>, until: i64) -> usize {
         py.detach(|| self.store.drop_idle(until))
     }

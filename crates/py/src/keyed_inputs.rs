@@ -9,7 +9,7 @@ use slidewise_core::keyed::{EntryList, Points, Rows};
 use crate::arrow::NumberArray;
 use crate::key_bytes::KeyBytes;
 
-/// EntryColumns: key columns, times and numbers.
+/// The arguments of [`EntryColumns`]: key columns, times and numbers.
 pub(crate) type EntryTuple<'py> = (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Entries of a call, kept alive while the core reads them.
@@ -29,7 +29,7 @@ impl EntryColumns {
     }
 }
 
-/// Rows of a call, likewise.
+/// Rows of a call, kept alive likewise.
 pub(crate) struct Incoming {
     pub(crate) keys: KeyBytes,
     pub(crate) times: Int64Array,
@@ -55,7 +55,7 @@ impl Incoming {
     }
 }
 
-/// Query points, likewise.
+/// Query points of a call, kept alive likewise.
 pub(crate) struct QueryPoints {
     pub(crate) keys: KeyBytes,
     pub(crate) times: Int64Array,

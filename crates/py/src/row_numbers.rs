@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use crate::arrow::{ArrowArray, NumberArray, import_codes};
 
-/// Divides numbers into parts at `ends`, which ascend: the count of each part, the last of
-/// those at or above all ends. Then all numbers part by part, and the new place of each given
-/// number; no places if the numbers are in this order.
+/// Divides numbers into parts at ascending `ends`; the last part is at or above all of them.
+/// Returns the count of each part, the numbers part by part, and the new place of each given
+/// number; no places if the numbers are in this order already.
 #[pyfunction]
 pub(crate) fn split_numbers(
     py: Python<'_>,
@@ -65,7 +65,7 @@ fn split(numbers: &[i64], ends: &[i64]) -> Split {
     (counts, Some(split), Some(places))
 }
 
-/// Bits of a set per number in it, up to which the set is a bitmap.
+/// A set is a bitmap up to this number of bits per member.
 const BITS_PER_NUMBER: usize = 256;
 
 /// For each number, whether a set contains it.
@@ -129,7 +129,8 @@ fn exported(column: Vec<i64>) -> ArrowArray {
     ArrowArray::new(Int64Array::from(column).into())
 }
 
-/// A code that no row has is an error.
+/// # Errors
+/// A code that no row has.
 fn ends_of(codes: &UInt32Array, times: &[i64]) -> Result<[Vec<i64>; 4], usize> {
     let most = codes.values().iter().max();
     let count = most.map_or(0, |most| *most as usize + 1);

@@ -21,7 +21,7 @@ pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
         "until" => Unit::Until(flag),
         "landmark_time" => Unit::LandmarkTime(flag),
         "landmark_rows" => Unit::LandmarkEntries(flag),
-        _ => return Err(PyValueError::new_err("a query of no kind")),
+        _ => return Err(PyValueError::new_err("an unknown kind of query")),
     };
     if flag >= MAX_FLAGS {
         return Err(PyValueError::new_err("too many flags"));

@@ -1,7 +1,6 @@
-//! Rows of batches that wait: copied when they come, and given out when they are due.
+//! Rows of batches that wait: copied when they arrive, and returned when they are due.
 //!
-//! For a small batch this is one call where Arrow's functions would be ten, each of them
-//! cold when its turn comes.
+//! For a small batch, one call replaces ten of Arrow's functions, none of which is in a cache.
 
 use arrow_array::Int64Array;
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer};
@@ -54,7 +53,7 @@ impl TimedBatch {
     }
 }
 
-/// Copies a record batch, so that it shares no buffer, and gives its first and its last time,
+/// Copies a record batch, with buffers of its own. Also returns its earliest and latest time;
 /// `None` without rows.
 #[pyfunction]
 pub(crate) fn copy_rows(
@@ -76,9 +75,9 @@ pub(crate) fn copy_rows(
     Ok((copy, ends))
 }
 
-/// Of record batches with times first, the rows at or before `until`, in order, or by time if
-/// `sorted`; those of equal time in order. Of a batch, only rows behind the time beside it
-/// count, if there is one. Then, by batch, its first time behind `until`.
+/// The rows of record batches, whose first column has times, that are at or before `until`; in
+/// order, or stably sorted by time if `sorted`. Of a batch with a time beside it, only later rows
+/// count. Also returns the first time after `until` of each batch.
 #[pyfunction]
 pub(crate) fn take_due(
     py: Python<'_>,
@@ -115,7 +114,7 @@ pub(crate) fn take_due(
     Ok((TimedBatch::export(fields.clone(), rows, columns)?, next))
 }
 
-/// An error where a column of text gets longer than its offsets can tell.
+/// The error for a column of text that is too long for its offsets.
 fn too_long(error: ArrowError) -> PyErr {
     PyOverflowError::new_err(error.to_string())
 }
@@ -148,14 +147,14 @@ fn due(
     (due.into_iter().map(place).collect(), next)
 }
 
-/// Bits of a time that one step of a sort looks at.
+/// The bits of a time that one step of a radix sort reads.
 const DIGIT_BITS: u32 = 11;
-/// So many steps are faster than a sort by comparisons.
+/// Up to this number of steps are faster than a sort by comparisons.
 const MAX_STEPS: u32 = 4;
 /// Fewer rows are sorted by comparisons.
 const MIN_ROWS: usize = 1 << 13;
 
-/// Sorts rows by time, those of equal time by place, in which order they are given.
+/// Sorts rows by time; rows of equal time stay in order.
 fn sort_due(due: &mut Vec<(i64, u64)>) {
     let times = || due.iter().map(|(time, _)| *time);
     let (Some(first), Some(last)) = (times().min(), times().max()) else {
@@ -188,7 +187,7 @@ fn sort_due(due: &mut Vec<(i64, u64)>) {
     }
 }
 
-/// A column that grows by values of these.
+/// A column that grows by values of some others.
 fn growing(parts: Vec<&ArrayData>, rows: usize) -> MutableArrayData<'_> {
     // A field or an item may have a buffer of nulls without a null in it, for which
     // `MutableArrayData` needs one as well.
@@ -196,7 +195,7 @@ fn growing(parts: Vec<&ArrayData>, rows: usize) -> MutableArrayData<'_> {
     MutableArrayData::new(parts, has_nulls, rows)
 }
 
-/// The values at some places of a column in parts.
+/// The values at some places of a column of several parts.
 fn taken(parts: &[&ArrayData], places: &[BatchRow]) -> Result<ArrayData, ArrowError> {
     let kind = parts[0].data_type();
     let values = match kind.primitive_width() {
