@@ -80,7 +80,7 @@ def interrupted(keyed, monkeypatch, call):
 
     with monkeypatch.context() as patch:
         # After the rows were held, and the index took them.
-        patch.setattr(shard, "_evict", interrupt)
+        patch.setattr(shard, "evict", interrupt)
         patch.setattr(shard, "check_pages", interrupt)
         patch.setattr(keyed, "_open", interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -120,7 +120,7 @@ def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
 
     def begun(schema):
         query = begin(schema)
-        monkeypatch.setattr(keyed._shard, "_evict", interrupt)
+        monkeypatch.setattr(keyed._shard, "evict", interrupt)
         monkeypatch.setattr(keyed, "_open", interrupt)
         return query
 

@@ -11,6 +11,9 @@ from keyed_streams import assert_same
 from threads import together
 
 import slidewise as sw
+from slidewise.keyed.index import Index
+from slidewise.keyed.row_log import RowLog
+from slidewise.keyed.shard_state import ShardState
 
 OPTIONS = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
 
@@ -94,6 +97,31 @@ def test_queries_see_whole_batches_in_order() -> None:
     assert windows.query(0, 9_999)["n_10000"] == sum(
         rows_of(0, batch)["k"].to_pylist().count(0) for batch in range(60)
     )
+
+
+def test_the_watermark_moves_before_rows_are_evicted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A query at the latest time is answered while rows are evicted."""
+    leader = sw.KeyedWindows(**OPTIONS)
+    leader.ingest(rows_of(0, 0))
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **OPTIONS)
+    evict, leave, found = RowLog.evict, ShardState._leave, []
+
+    def evicting(self: RowLog, until: int) -> None:
+        evict(self, until)
+        found.append(leader.query(3))
+
+    def leaving(self: ShardState, index: Index) -> None:
+        leave(self, index)
+        found.append(follower.query(3))
+
+    monkeypatch.setattr(RowLog, "evict", evicting)
+    leader.advance(1000)
+    leader.collect()
+    monkeypatch.setattr(ShardState, "_leave", leaving)
+    follower.apply(leader.changes())
+    assert found == [{"s_50": None}] * 2
 
 
 @pytest.mark.parametrize("agg", [sw.count(), sw.median("x")])

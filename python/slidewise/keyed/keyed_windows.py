@@ -314,6 +314,7 @@ class KeyedWindows(Inspection):
         def step(shard: Shard) -> None:
             self._keep_answers(shard.advance(ahead))
             self._watermark = ahead
+            shard.evict(ahead)
 
         self._atomically(step)
 

@@ -261,12 +261,13 @@ class Snapshots(Queryable):
                 self._store.restore(read.pages)
                 shard.pages.drop(read.pages)
                 shard.pages.trusts = False
+                self._directory, head = directory, read.head
+                # Before rows are evicted: readers query at it or later.
+                self._watermark = head["watermark"]
                 shard.follow(directory, read.pages)
                 shard.pages.trusts = True
                 self._drop_others(shard)
-                self._directory, head = directory, read.head
-                self._largest, self._watermark = head["largest"], head["watermark"]
-                self.late_count = head["late"]
+                self._largest, self.late_count = head["largest"], head["late"]
                 self._mark(read.checksum)
         except BROKEN as error:
             raise damaged(error) from error

@@ -92,7 +92,7 @@ class Shard(ShardState):
             whole = ends if len(arranged) == len(rows) else None
             self.hold(batch, waits=query.emit == "final", ends=whole)
         self.enter()
-        self._evict(watermark)
+        self.evict(watermark)
         return answers
 
     def _correct(
@@ -161,8 +161,11 @@ class Shard(ShardState):
             self.log.compact(self.index.is_held)
         return int(known.true_count)
 
-    def _evict(self, watermark: int | None) -> None:
-        """From time to time, evicts the rows that no window can hold."""
+    def evict(self, watermark: int | None) -> None:
+        """From time to time, evicts the rows that no window can hold.
+
+        Readers must know the watermark before: they query at it or later.
+        """
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return
@@ -189,7 +192,7 @@ class Shard(ShardState):
     # Results as the watermark advances.
 
     def advance(self, watermark: int) -> pa.Table | None:
-        """Advances the watermark; gives the results that are due."""
+        """Advances the watermark; gives the results that are due. `evict` follows."""
         answers: pa.Table | None = None
         if self.query.emit == "final":
             answers = self._answer_final(watermark)
@@ -203,7 +206,6 @@ class Shard(ShardState):
             self.log.release(self.flushed)
         if self.query.sessions or self.query.until:
             self.compact()
-        self._evict(watermark)
         return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> pa.Table | None:

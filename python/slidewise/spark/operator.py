@@ -250,6 +250,7 @@ class StateTransaction:
         due = self.shard.due
         if watermark is not None and due is not None and due <= watermark:
             self._collect(self.shard.advance(watermark))
+            self.shard.evict(watermark)
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
