@@ -39,8 +39,11 @@ _READINGS = {"quick": 1 << 17, "paper": 1 << 25}
 def _main() -> None:
     options = _options()
     out: Path = options.out
+    try:
+        rows = find(options.only)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     out.mkdir(parents=True, exist_ok=True)
-    rows = find(options.only)
     start = time.monotonic()
     kept = out / "results.json"
     if options.redraw:
