@@ -363,7 +363,7 @@ class ShardState:
             rows.validate(full=True)
 
     def drop_decoded(self) -> None:
-        """Drops decoded pages, if rows are read only to merge pages."""
+        """Drops decoded pages, if results read no rows: then few are read again."""
         if self.query.folds:
             self.pages.trim(0)
 
