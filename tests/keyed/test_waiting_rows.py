@@ -102,6 +102,28 @@ def test_a_row_that_waits_does_not_keep_its_batch() -> None:
     assert set(answers["word"].to_pylist()) == {"word" * 250}
 
 
+def test_small_batches_wait_in_few_tables() -> None:
+    """Else each of them would take kilobytes, and a look at every advance."""
+    spec = {"on": "t", "by": "k", "windows": 40, "aggs": {"n": sw.count()}}
+    windows, draw = sw.KeyedWindows(**spec, late=500), np.random.default_rng(1)
+    times = [at + int(draw.integers(0, 100)) for at in range(900)]
+    for at, time in enumerate(times):
+        rows = pa.table({"t": [time], "k": [at % 7], "row": [at]})
+        windows.ingest(rows)
+        windows.advance()
+    held = windows._shard.waiting
+    assert sum(len(one.left) for one in held) > 400
+    assert len(held) < 40
+    windows.advance(2000)
+    table = pa.table(
+        {"t": times, "k": [at % 7 for at in range(900)], "row": range(900)}
+    )
+    expected = sw.rolling(table, **spec)
+    order = [("t", "ascending"), ("row", "ascending")]
+    found = windows.collect()
+    assert found.sort_by(order).equals(expected.sort_by(order))
+
+
 def test_nbytes_counts_waiting_rows_outside_pages() -> None:
     """After a merge of pages, waiting rows have memory of their own."""
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})

@@ -44,6 +44,8 @@ __all__ = [
 _FORMAT = 4
 # The number of rows of small segments that enter the index in one step.
 _STEP = 65_536
+# This number of tables of waiting rows are joined, if they have no more rows than this.
+_JOINED_TABLES, _JOINED_ROWS = 8, 4096
 
 # The position of a stream and the places of its rows, as values that JSON can hold.
 Directory = dict[str, Any]
@@ -425,6 +427,23 @@ class ShardState:
             numbers = [NUMBER] if self.query.finds_rows else []
             rows = rows.select([*self.query.waiting.names, *numbers])
         self.waiting.append(Waiting(rows, earliest, latest))
+        self._join_waiting()
+
+    def _join_waiting(self) -> None:
+        """Joins the last tables of waiting rows, if they are several of about one size.
+
+        A table of one row takes as much memory as a hundred rows, and each advance of
+        the watermark looks at all tables.
+        """
+        while len(self.waiting) >= _JOINED_TABLES:
+            last = self.waiting[-_JOINED_TABLES:]
+            sizes = [len(held.rows) for held in last]
+            if max(sizes) >= len(last) * sizes[-1] or sum(sizes) > _JOINED_ROWS:
+                return
+            rows = pa.concat_tables([held.left for held in last]).combine_chunks()
+            earliest = min(held.earliest for held in last)
+            latest = max(held.latest for held in last)
+            self.waiting[-len(last) :] = [Waiting(rows, earliest, latest)]
 
     def _insert(
         self, index: Index, rows: pa.Table, gone: pa.Table | None = None
