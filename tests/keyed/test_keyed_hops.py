@@ -362,3 +362,19 @@ def test_more_windows_than_fit_into_memory_are_refused():
         k.advance(2**62)
     k.advance(3)
     assert k.collect()["n"].to_pylist() == [1] * 4
+
+
+def test_last_windows_of_small_batches_are_in_few_pages() -> None:
+    """The directory, which each commit writes, lists the pages."""
+    spec = {"on": "t", "by": "k", "window": 10, "every": 10, "empty": True}
+    spec["aggs"] = {"n": sw.count()}
+    windows = sw.KeyedWindows(**spec)
+    batches = [pa.table({"t": [0] * 200, "k": range(200)})]
+    batches += [pa.table({"t": [at * 10 + 20], "k": [at]}) for at in range(200)]
+    for at, rows in enumerate(batches):
+        windows.ingest(rows)
+        windows.advance(at * 10 + 15)
+    assert len(windows._shard.last.record()) < 12
+    windows.advance(5000)
+    expected = sw.hopping(pa.concat_tables(batches), **spec)
+    assert_same(windows.collect(), expected, ["k", "window_end"])

@@ -4,7 +4,7 @@ The empty windows of a key between two non-empty ones are emitted with the secon
 the end of the first must be known, even when its rows are gone.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +23,9 @@ class LastWindows:
 
     Its stop is in `TIME`, the time of the latest row in `LAST`.
 
-    Changes are written as pages of their own, until these have more rows than there are
-    keys; then all rows are written as one page.
+    Changes are written as pages of their own, which are merged while one is less than
+    twice as large as the next. If these have more rows than there are keys, all rows
+    are written as one page.
     """
 
     def __init__(
@@ -59,9 +60,7 @@ class LastWindows:
     def rows(self) -> pa.Table:
         """A row per key."""
         if self._rows is None:
-            schema = self._query.ended
-            tables = [self._pages.read(page, schema) for page, _ in self._parts]
-            self._rows = self._latest([schema.empty_table(), *tables])
+            self._rows = self._read(self.page_numbers)
         return self._rows
 
     def _latest(self, tables: Sequence[pa.Table]) -> pa.Table:
@@ -77,6 +76,18 @@ class LastWindows:
         self._parts.append((self._pages.add(rows), len(rows)))
         if sum(count for _, count in self._parts) > 2 * len(self._rows):
             self._rewrite()
+        while len(self._parts) > 1 and self._parts[-2][1] < 2 * self._parts[-1][1]:
+            pages = [page for page, _ in self._parts[-2:]]
+            both = self._read(pages)
+            for page in pages:
+                self._pages.remove(page)
+            self._parts[-2:] = [(self._pages.add(both), len(both))]
+
+    def _read(self, pages: Iterable[int]) -> pa.Table:
+        """The last row of each key in some pages."""
+        schema = self._query.ended
+        tables = [self._pages.read(page, schema) for page in pages]
+        return self._latest([schema.empty_table(), *tables])
 
     def note(self, keys: pa.Table) -> None:
         """Notes the latest times of keys whose rows are about to leave the index.
