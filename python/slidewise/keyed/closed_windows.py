@@ -159,7 +159,7 @@ def _answer_sessions(
     numbers = pa.array(shard.index.store.sessions(query.reach, until))
     if not len(numbers):
         return None
-    shard.left.append(numbers)
+    shard.note_left(numbers)
     rows = _by_first_row(query, shard.log.take(numbers), numbers)
     return answer_sessions(query, rows, since)
 

@@ -1,6 +1,6 @@
 """Columns that the state adds to the user's own; their names are reserved."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -65,10 +65,10 @@ def joined(
         yield pa.concat_tables(parts).combine_chunks()
 
 
-def int64_view(column: pa.ChunkedArray | pa.Array) -> Sequence[int]:
+def int64_view(column: pa.ChunkedArray | pa.Array) -> "memoryview[int]":
     """The memory of an int64 column of one chunk without nulls."""
     if not len(column):
-        return ()
+        return memoryview(b"").cast("q")
     array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     start = array.offset
     return memoryview(array.buffers()[1]).cast("q")[start : start + len(array)]

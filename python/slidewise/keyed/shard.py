@@ -174,7 +174,7 @@ class Shard(ShardState):
                 find = surplus_rows if self.query.closing else passed_rows
                 gone = find(self.query, self.index, self.log, until)
                 self.index.insert(self.no_rows, gone)
-                self.left.append(gone[NUMBER].combine_chunks())
+                self.note_left(gone[NUMBER].combine_chunks())
                 self.compact()
             return
         known = self.log.until

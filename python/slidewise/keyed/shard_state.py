@@ -7,6 +7,7 @@ then on.
 """
 
 import json
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import one_array
-from slidewise.keyed.columns import NUMBER, TIME, Ends, joined, one_batch
+from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view, joined, one_batch
 from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
@@ -186,7 +187,7 @@ class ShardState:
         """Builds the index from the log."""
         self.waiting: list[Waiting] = []
         # The numbers of rows that have left the index, and will leave the log.
-        self.left: list[pa.Array] = []
+        self.left = array("q")
         # The rows of the current batch, until they enter the index in one step.
         self.coming: list[pa.Table] = []
         self.leaving = self.no_rows
@@ -209,7 +210,7 @@ class ShardState:
         reach = self.query.reach
         if self.query.sessions and self.flushed is not None:
             until = max(self.flushed - reach, EARLIEST)
-            self.left.append(pa.array(index.store.sessions(reach, until)))
+            self.note_left(pa.array(index.store.sessions(reach, until)))
         if self.query.until and self.flushed is not None:
             self.close(index, self.take_due(self.flushed))
 
@@ -228,14 +229,22 @@ class ShardState:
             return self.no_rows
         rows = closed_rows(self.query, index, self.log, ends)
         index.insert(self.no_rows, rows)
-        self.left.append(rows[NUMBER].combine_chunks())
+        self.note_left(rows[NUMBER].combine_chunks())
         return rows
+
+    def note_left(self, numbers: pa.Array) -> None:
+        """Records the numbers of rows that have left the index, and will leave the log.
+
+        Each call may have a few, so they are not kept as arrays of Arrow.
+        """
+        self.left.frombytes(int64_view(numbers).cast("B"))
 
     def compact(self) -> None:
         """Rewrites the log without the rows that have left the index, if many have."""
         if self.log.is_sparse:
-            left, self.left = self.left, []
-            gone = pa.concat_arrays([pa.array([], pa.int64()), *left])
+            left, self.left = self.left, array("q")
+            buffers = [None, pa.py_buffer(left)]
+            gone = pa.Array.from_buffers(pa.int64(), len(left), buffers)
             self.log.compact(
                 lambda rows: pc.invert(_among(one_array(rows[NUMBER]), gone))
             )
@@ -383,7 +392,7 @@ class ShardState:
         tables = [*self.pages.decoded(), *(held.rows for held in self.waiting)]
         own = {key: size for each in tables for key, size in buffers_of(each).items()}
         rows = sum(size for key, size in own.items() if key not in shared)
-        left = sum(int(numbers.nbytes) for numbers in self.left)
+        left = len(self.left) * self.left.itemsize
         return rows + left + int(self.index.store.nbytes)
 
     def hold(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
