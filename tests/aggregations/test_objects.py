@@ -398,6 +398,17 @@ def test_an_object_after_numbers_that_go_with_it():
     assert window.query() is None
 
 
+@pytest.mark.parametrize("beside", [sw.sum, sw.last])
+def test_an_object_after_numbers_that_another_aggregation_keeps(beside):
+    window = sw.Window({"name": sw.arg_max("name", by="score"), "n": beside("score")})
+    window.insert(1, {"name": None, "score": 7.0})
+    with pytest.raises(sw.SpecError, match="dtype='object'"):
+        window.insert(2, {"name": "a", "score": 1.0})
+    assert len(window) == 1
+    window.insert(3, {"name": None, "score": 8.0})
+    assert window.query() == {"name": None, "n": 15.0 if beside is sw.sum else 8.0}
+
+
 # Ints beyond int64, and values of other libraries
 
 

@@ -104,6 +104,11 @@ impl InputColumn {
         masks.chain([self.source]).chain(paired)
     }
 
+    /// Whether both read the same cells, perhaps as other types.
+    pub(crate) fn reads_cells_of(&self, other: &Self) -> bool {
+        self.source == other.source && self.role != Role::Time && self.masks == other.masks
+    }
+
     /// Whether both hold the same values of the same column.
     pub(crate) fn reads_as(&self, other: &Self) -> bool {
         let parts = |input: &Self| (input.source, input.role, input.paired);

@@ -192,9 +192,14 @@ impl State {
     pub(crate) fn widened(&self, old: &Spec, new: &Spec) -> Option<Types> {
         let kept = old.places_of(new);
         let gone = |at: usize| !kept.contains(&Some(at));
-        let mut numbers = old.inputs.iter().zip(&self.dtypes).enumerate();
+        let begins = |input: &InputColumn| {
+            let mut begun = kept.iter().zip(&new.inputs);
+            begun.any(|(place, new)| place.is_none() && new.reads_cells_of(input))
+        };
+        let numbers = old.inputs.iter().zip(&self.dtypes).enumerate();
+        let mut numbers = numbers.filter(|(_, (input, dtype))| input.is_open() && dtype.is_some());
         if self.dtypes.len() != old.inputs.len()
-            || numbers.any(|(at, (input, dtype))| gone(at) && input.is_open() && dtype.is_some())
+            || numbers.any(|(at, (input, _))| gone(at) || begins(input))
         {
             return None;
         }
