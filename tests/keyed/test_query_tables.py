@@ -160,6 +160,14 @@ def test_lists_of_keys_have_lists_of_results(by: list[str], names: list[str]) ->
     assert windows.query_many({"k": [], "j": []})["n_5"] == []
 
 
+def test_lists_without_keys_have_no_results() -> None:
+    windows = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1], "k": ["a"]}))
+    keys: dict[str, list[object]] = {"k": [], "when": []}
+    assert windows.query_many(keys, at="when") == {"k": [], "when": [], "n_5": []}
+    assert windows.query_many(pa.table(keys), at="when").num_rows == 0
+
+
 def test_other_lists_are_unchanged() -> None:
     """They may hold any objects, for all ways to compute results."""
     aggs = {"n": sw.count(), "x": sw.sum("x")}

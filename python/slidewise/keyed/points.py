@@ -186,8 +186,6 @@ def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
     types = pa.types
     if types.is_temporal(kind) and not types.is_time(kind):
         given = pa.array([value], from_pandas=True)
-        if types.is_null(given.type):
-            return given.cast(kind)
         if not same_kind(given.type, kind):
             raise pa.ArrowInvalid("they are of different kinds")
         return cast_lossless(given, kind)

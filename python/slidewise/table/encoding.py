@@ -439,6 +439,8 @@ def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
         return column
     cast = column.cast(kind)
+    if pa.types.is_null(column.type):
+        return cast
     if not _is_same(cast.cast(column.type), column):
         raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
     return cast
