@@ -84,6 +84,18 @@ def test_windows_without_rows_are_emitted_with_the_next_one(
     assert_same(answers, expected, [*by, "window_end"])
 
 
+def test_empty_windows_of_a_custom_aggregation() -> None:
+    total = sw.aggregation(combine=lambda a, b: a + b, identity=0)
+    spec = {"on": "t", "window": 5, "aggs": {"x": total("x")}, "empty": True}
+    rows = pa.table({"t": [1, 2, 14], "x": [1, 2, 3]})
+    windows = sw.KeyedWindows(**spec)
+    windows.ingest(rows)
+    windows.advance(15)
+    expected = sw.hopping(rows, **spec)
+    assert expected["x"].to_pylist() == [3, None, 3]
+    assert windows.collect().sort_by("window_end").equals(expected)
+
+
 def test_sessions_begin_with_history_or_deletions_end_them() -> None:
     """A deletion of a session's last row lets it end with the row before."""
     windows = sw.KeyedWindows(

@@ -89,7 +89,9 @@ def _answer(shard: ShardState, query: KeyedQuery, watermark: int) -> pa.Table | 
         return answers
     latest = shard.index.last_times(windows)
     closed = windows.append_column(LAST, latest).filter(holds_rows).combine_chunks()
-    return pa.concat_tables([answers, *_empty_between(shard, closed)])
+    parts = [answers, *_empty_between(shard, closed)]
+    # Results of a custom aggregation are nulls of no type over empty windows.
+    return pa.concat_tables(parts, promote_options="default")
 
 
 def note_history(shard: ShardState) -> None:
