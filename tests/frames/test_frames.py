@@ -494,6 +494,16 @@ def test_mappings_that_are_no_tables(table, message):
         sw.rolling(table, on="t", windows=[2], aggs={"s": sw.sum("x")})
 
 
+def test_an_error_of_a_stream_passes_through():
+    def batches():
+        yield pa.record_batch({"t": [1]})
+        raise OverflowError("row 7 is broken")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"t": pa.int64()}), batches())
+    with pytest.raises(pa.ArrowInvalid, match="row 7 is broken"):
+        sw.rolling(reader, on="t", windows=[2], aggs={"n": sw.count()})
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_columns_and_metadata_stay_beside_few_results_and_many(count: int) -> None:
     schema = pa.schema(

@@ -46,9 +46,10 @@ def frame(table: Any) -> Frame:
         return numpy_frame(table)
     if hasattr(table, "__arrow_c_stream__"):
         try:
-            return arrow_frame(pa.table(table))
-        except (pa.ArrowInvalid, ValueError) as error:  # a stream of no columns
+            reader = pa.RecordBatchReader.from_stream(table)
+        except pa.ArrowInvalid as error:  # a stream of no columns
             raise SpecError(_no_table(table)) from error
+        return arrow_frame(reader.read_all())
     raise SpecError(_no_table(table))
 
 
