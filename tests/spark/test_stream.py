@@ -345,3 +345,13 @@ def test_wrong_streaming_calls_are_refused_before_they_start(
             rolling(stream, **ROLLING, late=LATE)
     finally:
         spark.conf.set(provider, held)
+
+
+def test_results_of_hopping_windows_may_be_named_as_input_columns(spark, tmp_path):
+    """They have the types of the results, as over a batch."""
+    kinds = "t timestamp, k string, x string, window_start string"
+    spec = sw.Spec(on="t", by="k", window="1m", aggs={"x": sw.count("x")})
+    batch = hopping(spark.createDataFrame([], kinds), spec)
+    rows = spark.readStream.schema(kinds).parquet(str(tmp_path))
+    stream = hopping(rows, spec, late="1m")
+    assert stream.schema == batch.schema

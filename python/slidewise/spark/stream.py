@@ -130,9 +130,11 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
 def _output_struct(df: Any, query: StreamQuery, flags: bool) -> StructType:
     """Returns the schema of the output: input columns as they are, then results."""
     inputs = {field.name: field for field in df.schema}
+    # A result of hopping windows may have the name of an input column.
+    kept = query.spec.by if query.spec.is_hopping else query.schema.names
     fields = [
         inputs[field.name]
-        if field.name in query.schema.names
+        if field.name in kept
         else StructField(field.name, from_arrow_type(field.type, True))
         for field in query.output
     ]
