@@ -31,6 +31,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
     ("arguments", "message"),
     [
         ({"emit": "slide"}, "does not go with rolling"),
+        ({"emit": pa.array([1]).to_numpy()}, "does not go with rolling"),
         ({"emit": "soon"}, "'arrival', 'final', 'update'"),
         ({"late": -1}, "negative"),
         ({"late": sw.rows(3)}, "length of time"),

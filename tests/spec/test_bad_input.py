@@ -253,6 +253,7 @@ def test_aggregations_made_wrongly() -> None:
         ),
         ({"ties": "all"}, "ties= is one of peers, rows; got 'all'"),
         ({"nan": None}, "nan= is one of propagate, skip, raise; got None"),
+        ({"nan": np.array([1, 2])}, "nan= is one of propagate, skip, raise; got array"),
         ({"min_rows": -1}, r"min_rows= takes an int from 0 to 2\*\*63 - 1; got -1"),
         ({"min_rows": 1.0}, "min_rows= takes an int from 0"),
         ({"min_rows": np.bool_(True)}, "min_rows= takes an int from 0"),

@@ -38,10 +38,10 @@ _COMPARING = {"min", "max", "min_count", "max_count", "mode", "median", "quantil
 _COMPARING |= {"top_k", "bottom_k"}
 
 
-def check_emit(emit: str, spec: Spec) -> None:
+def check_emit(emit: object, spec: Spec) -> None:
     """Checks that the windows support a value of `emit=`."""
     allowed = ("slide",) if spec.is_hopping else _EMITS
-    if emit not in allowed:
+    if not isinstance(emit, str) or emit not in allowed:
         raise SpecError(
             Argument("emit", emit),
             " does not go with hopping: leave it out for 'slide'"

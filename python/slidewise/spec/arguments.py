@@ -35,14 +35,14 @@ def check_bool(value: object, argument: str) -> None:
         raise SpecError(Argument(argument), f" takes True or False, got {value!r}")
 
 
-def one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
+def one_of(value: object, argument: str, allowed: tuple[str, ...]) -> str:
     """Checks the value of an argument that takes one of some words, and returns it.
 
     Example:
         >>> one_of("skip", "nan", ("propagate", "skip", "raise"))
         'skip'
     """
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:  # arrays compare otherwise
         raise SpecError(
             Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"
         )
