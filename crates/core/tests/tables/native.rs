@@ -219,7 +219,7 @@ fn three_combines_per_row_and_one_answer_for_peers() {
 /// Over more rows than are answered or folded ahead at once.
 #[test]
 fn long_windows() {
-    let count = 12_000;
+    let count = if cfg!(miri) { 5_000 } else { 12_000 };
     let mut random = Random(3);
     let (mut times, mut values, mut bits) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..count {
