@@ -101,7 +101,7 @@ class Feed:
         payments = pq.read_table(self.folder / name)
         self.windows.ingest(payments)
         self.windows.advance()
-        self.windows.collect()  # nobody reads them: requests ask for features
+        self.windows.collect()  # not used: requests query the windows
         self.last = name
         self.files += 1
         self.rows += len(payments)
