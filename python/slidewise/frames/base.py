@@ -32,6 +32,14 @@ class Result(NamedTuple):
     nullable: bool
 
 
+class Named(Protocol):
+    """What has named columns."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
+
+
 class Frame(Protocol):
     """A table of any library, as the kernel reads and extends it."""
 
@@ -59,7 +67,7 @@ class Frame(Protocol):
         """A table of the caller's type with these columns alone."""
 
 
-def require(frame: Frame, names: Sequence[str], owner: str = "the table") -> None:
+def require(frame: Named, names: Sequence[str], owner: str = "the table") -> None:
     """Refuses missing and duplicate columns.
 
     Raises:
@@ -75,7 +83,7 @@ def require(frame: Frame, names: Sequence[str], owner: str = "the table") -> Non
             raise SpecError(f"{owner} has {found} columns {name!r}: rename one")
 
 
-def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
+def refuse_taken(frame: Named, results: Sequence[str]) -> None:
     """Refuses result names that the table already has."""
     present = set(frame.names)
     for name in results:

@@ -11,28 +11,32 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.base import Frame, require
-from slidewise.frames.column_types import is_number, is_text
+from slidewise.frames.base import Frame, Result, require
+from slidewise.frames.column_types import is_number
 from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.single_times import tick_of
 from slidewise.spec.arguments import check_columns
-from slidewise.table.asof import same_kind
+from slidewise.table.asof import ticks_as
 from slidewise.table.encoding import (
     ValueColumn,
-    cast_lossless,
     decode_dictionary,
     row_numbers,
     without_views,
 )
 from slidewise.table.key_types import cast_key
+from slidewise.table.python_values import array_of
 
 __all__ = [
     "LATEST",
+    "Lists",
     "Points",
     "key_table",
     "keys_of",
     "plus_of",
     "plus_row",
+    "python_value",
+    "times_of",
 ]
 
 # The value of `at=` for the latest time of the stream.
@@ -77,7 +81,7 @@ def key_table(query: KeyedQuery, key: Any) -> pa.Table:
     """
     values = _key_values(query.spec.by, key)
     columns = {
-        name: _key_array(name, value, query.kept_schema.field(name).type)
+        name: _key_array(name, [value], query.kept_schema.field(name).type)
         for name, value in values.items()
     }
     return pa.table(columns or {NUMBER: row_numbers(1)})
@@ -116,16 +120,84 @@ def _named(by: Sequence[str]) -> str:
     return f"the key is in {columns}"
 
 
-def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
+def _key_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of keys in the type of the state."""
     try:
-        try:
-            column = pa.array([value])
-        except OverflowError:  # Arrow infers no type for integers beyond int64
-            column = pa.array([value], kind)
-        return _as_key(column, kind)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        return array_of(values, kind)
+    except (ValueError, OverflowError) as error:
+        value = _first_wrong(values, kind)
         raise SpecError(
             f"{value!r} is not a key of column {name!r}, which holds {kind}: {error}"
+        ) from error
+
+
+def _first_wrong(values: Sequence[Any], kind: pa.DataType) -> Any:
+    """The first value that is not one of a type."""
+    for value in values:
+        try:
+            array_of([value], kind)
+        except (ValueError, OverflowError):
+            return value
+    return values
+
+
+class Lists:
+    """Columns of Python values by name: lists, or other sequences beside them.
+
+    Args:
+        columns: The columns, as `query_many` takes them.
+
+    Raises:
+        SpecError: If a name is not text, or the lists differ in length.
+    """
+
+    def __init__(self, columns: Mapping[Any, Any]) -> None:
+        self._columns = columns
+        lengths = set()
+        for name, values in columns.items():
+            if not isinstance(name, str):
+                raise SpecError(f"names of columns in keys= are text, not {name!r}")
+            if isinstance(values, str) or not hasattr(values, "__len__"):
+                raise SpecError(f"column {name!r} of keys= is not a list: {values!r}")
+            lengths.add(len(values))
+        if len(lengths) > 1:
+            raise SpecError("keys= is not a dict of lists of one length")
+        self.names = list(columns)
+        (self.length,) = lengths
+
+    def values(self, name: str) -> Sequence[Any]:
+        """The Python values of a column."""
+        found: Sequence[Any] = self._columns[name]
+        return found
+
+    def append(self, results: Mapping[str, Result]) -> dict[str, Any]:
+        """The same lists, and the results as lists.
+
+        Raises:
+            SpecError: If a result is a time that Python cannot hold.
+        """
+        return {
+            **self._columns,
+            **{name: _listed(name, results[name]) for name in results},
+        }
+
+
+def _listed(name: str, result: Result) -> list[Any]:
+    return [python_value(name, value) for value in result.array]
+
+
+def python_value(name: str, value: pa.Scalar) -> Any:
+    """The value of a result.
+
+    Raises:
+        SpecError: If it is a time that Python cannot hold.
+    """
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError) as error:
+        raise SpecError(
+            f"the result {name!r} ({value.type}) is out of the range of "
+            "Python's times: use query_many() with a table, which returns a column"
         ) from error
 
 
@@ -140,12 +212,16 @@ def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return cast_key(without_views(decode_dictionary(column)), kind)
 
 
-def keys_of(query: KeyedQuery, target: Frame) -> pa.Table:
+def keys_of(query: KeyedQuery, target: Frame | Lists) -> pa.Table:
     """The keys of a table."""
     require(target, query.spec.by, "keys=")
     columns = {}
     for name in query.spec.by:
-        column, kind = target.column(name), query.kept_schema.field(name).type
+        kind = query.kept_schema.field(name).type
+        if isinstance(target, Lists):
+            columns[name] = _key_array(name, target.values(name), kind)
+            continue
+        column = target.column(name)
         try:
             columns[name] = _as_key(column, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -154,6 +230,15 @@ def keys_of(query: KeyedQuery, target: Frame) -> pa.Table:
                 "keys=: cast one of them"
             ) from error
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
+
+
+def times_of(query: KeyedQuery, target: Frame | Lists, name: str) -> pa.Array:
+    """The times in a column of a table, in ticks of the stream."""
+    require(target, [name], "keys=")
+    if not isinstance(target, Lists):
+        return ticks_as(query.times, target, name, "keys=")
+    ticks = [tick_of(time, query.times) for time in target.values(name)]
+    return pa.array(ticks, pa.int64())
 
 
 def plus_row(query: KeyedQuery, plus: Mapping[str, Any]) -> pa.Table:
@@ -167,39 +252,23 @@ def plus_row(query: KeyedQuery, plus: Mapping[str, Any]) -> pa.Table:
     columns = {}
     for name, value in plus.items():
         kind = _plus_type(query, name)
-        try:
-            columns[name] = _plus_array(value, kind)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            raise SpecError(
-                f"plus[{name!r}] is {value!r}, which does not fit {kind}: {error}"
-            ) from error
+        columns[name] = _plus_array(name, [value], kind)
     return _plus_table(query, columns, 1)
 
 
-def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
-    """A value as an array of a type, without loss: Arrow itself truncates fractions.
-
-    Raises:
-        pyarrow.ArrowInvalid: If it would change.
-        OverflowError, TypeError, ValueError: If Arrow cannot convert it.
-    """
-    types = pa.types
-    if types.is_temporal(kind) and not types.is_time(kind):
-        given = pa.array([value], from_pandas=True)
-        if not same_kind(given.type, kind):
-            raise pa.ArrowInvalid("they are of different kinds")
-        return cast_lossless(given, kind)
-    array = pa.array([value], kind, from_pandas=False)
-    is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == "bool"
-    if is_bool and not types.is_boolean(kind):
-        raise pa.ArrowInvalid("they are of different kinds")
-    if types.is_integer(kind) and value is not None and array[0].as_py() != value:
-        raise pa.ArrowInvalid("it is not a whole number")
-    return array
+def _plus_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of extra rows in the type of a column."""
+    try:
+        return array_of(values, kind, rounds=True)
+    except (ValueError, OverflowError) as error:
+        value = _first_wrong(values, kind)
+        raise SpecError(
+            f"plus[{name!r}] is {value!r}, which does not fit {kind}: {error}"
+        ) from error
 
 
 def plus_of(
-    query: KeyedQuery, target: Frame, plus: Mapping[str, str] | Sequence[str]
+    query: KeyedQuery, target: Frame | Lists, plus: Mapping[str, str] | Sequence[str]
 ) -> pa.Table:
     """Extra rows from columns of a table; columns that are left out are null.
 
@@ -215,11 +284,13 @@ def plus_of(
     for name, source in plus.items():
         kind = _plus_type(query, name)
         require(target, [source], "keys=")
+        if isinstance(target, Lists):
+            columns[name] = _plus_array(name, target.values(source), kind)
+            continue
         given = without_views(decode_dictionary(target.column(source)))
         try:
-            if not _converts(given.type, kind):
-                raise pa.ArrowInvalid("they are of different kinds")
-            columns[name] = given.cast(kind)
+            is_cast = is_number(given.type) and is_number(kind)
+            columns[name] = given.cast(kind) if is_cast else cast_key(given, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(
                 f"column {source!r} of keys= is {given.type}, and column {name!r} of "
@@ -248,15 +319,6 @@ def _plus_type(query: KeyedQuery, name: str) -> pa.DataType:
         )
     kind = query.schema.field(name).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _converts(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether values of a type can be converted without a change of meaning."""
-    if given == kind or pa.types.is_null(given):
-        return True
-    return any(is_one(given) and is_one(kind) for is_one in (is_number, is_text)) or (
-        pa.types.is_temporal(kind) and same_kind(given, kind)
-    )
 
 
 def _plus_table(

@@ -1,6 +1,6 @@
 """`Queryable`: the queries of `KeyedWindows`, and their keys."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -8,25 +8,27 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import Result, refuse_taken, require
+from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.polars import is_lazy
 from slidewise.keyed.horizon import Horizon, refuse_sessions
 from slidewise.keyed.locked import Locked, synchronized
 from slidewise.keyed.points import (
     LATEST,
+    Lists,
     Points,
     key_table,
     keys_of,
     plus_of,
     plus_row,
+    python_value,
+    times_of,
 )
 from slidewise.keyed.reader import FoldReader, RowReader
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import tick_of
-from slidewise.spec.arguments import check_bool, check_columns
+from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
-from slidewise.table.asof import ticks_as
 from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queryable"]
@@ -140,7 +142,7 @@ class Queryable(Locked):
             return self._results(shard, points, windows, valid_until)
 
         results = self._at_latest(answered) if is_latest else answered(tick)
-        return {name: _value(name, result.array[0]) for name, result in results.items()}
+        return {name: python_value(name, of.array[0]) for name, of in results.items()}
 
     def query_many(
         self,
@@ -222,17 +224,10 @@ class Queryable(Locked):
             evicted = shard.evicted(self._watermark)
             if found is not None and tick >= reader.earliest(evicted):
                 return found
-        if lists:
-            read = {*query.spec.by, *_sources(plus), *([at] if tick is None else ())}
-            table = _as_table(keys, read)
-            found = self._query_many(table, at, tick, windows, plus, valid_until)
-            columns = zip(found.column_names, found.columns, strict=True)
-            return {name: _values(name, column, keys) for name, column in columns}
-        target = frame(keys)
+        target = Lists(keys) if lists else frame(keys)
         own = keys_of(query, target)
         if tick is None:
-            require(target, [at], "keys=")
-            ticks = ticks_as(query.times, target, at, "keys=")
+            ticks = times_of(query, target, at)
         else:
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None
@@ -344,33 +339,6 @@ class Queryable(Locked):
         )
 
 
-def _value(name: str, value: pa.Scalar) -> Any:
-    """The value of a result.
-
-    Raises:
-        SpecError: If it is a time that Python cannot hold.
-    """
-    try:
-        return value.as_py()
-    except (OverflowError, ValueError) as error:
-        raise SpecError(
-            f"the result {name!r} ({value.type}) is out of the range of "
-            "Python's times: use query_many() with a table, which returns a column"
-        ) from error
-
-
-def _values(name: str, column: pa.ChunkedArray, keys: dict[str, Any]) -> list[Any]:
-    """A column as a list: for a column of the keys, the list that was given.
-
-    Raises:
-        SpecError: As for `_value`.
-    """
-    if name in keys:
-        given: list[Any] = keys[name]
-        return given
-    return [_value(name, value) for value in column]
-
-
 def _holds_lists(keys: Any) -> bool:
     """Whether the keys are a dict with a list among its columns."""
     if isinstance(keys, dict):
@@ -378,39 +346,6 @@ def _holds_lists(keys: Any) -> bool:
             if isinstance(values, list):
                 return True
     return False
-
-
-def _sources(plus: Mapping[str, str] | Sequence[str] | None) -> Iterable[str]:
-    """The columns of `keys=` with values of extra rows."""
-    if plus is None:
-        return ()
-    if isinstance(plus, Mapping):
-        return plus.values()
-    return check_columns(plus, "plus")
-
-
-def _as_table(keys: dict[Any, Any], read: Container[str]) -> pa.Table:
-    """Lists of Python values as a table.
-
-    Lists that are not read may hold any objects; their columns are null.
-    """
-    columns = {}
-    for name, values in keys.items():
-        if not isinstance(name, str):
-            raise SpecError(f"names of columns in keys= are text, not {name!r}")
-        if isinstance(values, list) and name not in read:
-            columns[name] = pa.nulls(len(values))
-            continue
-        try:
-            columns[name] = pa.array(values)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            raise SpecError(f"column {name!r} has no Arrow type: {error}") from error
-    try:
-        return pa.table(columns)
-    except (pa.ArrowException, TypeError) as error:
-        raise SpecError(
-            f"keys= is not a dict of lists of one length: {error}"
-        ) from error
 
 
 def _is_latest(at: object) -> bool:

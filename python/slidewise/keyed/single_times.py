@@ -1,24 +1,16 @@
-"""Single times from users, in the ticks of a stream.
+"""Single times from users, in the ticks of a stream, and back."""
 
-A time becomes a column of one row and is read like the times of `at=`: a time that
-cannot be converted exactly raises.
-"""
-
-from datetime import UTC, datetime, timedelta, tzinfo
-from sys import modules
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.table.asof import same_kind
-from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
-from slidewise.window.time_codec import SIZES, Clock, identify, numpy_unit
+from slidewise.table.python_values import OfAnotherKindError, array_of
+from slidewise.table.time_columns import TimeColumn, read_times
 
 __all__ = ["format_tick", "shown_time", "tick_of"]
 
-# Units of numpy that Arrow lacks; each is a number of seconds.
-_COARSE = ("W", "h", "m")
 _EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -29,6 +21,9 @@ def tick_of(time: Any, times: TimeColumn) -> int:
     Args:
         time: An int, date, datetime, timedelta, or a scalar of numpy, pandas or Arrow.
         times: The column.
+
+    Raises:
+        SpecError: If it is missing, of another kind, or would change.
 
     Example:
         >>> import pyarrow as pa
@@ -42,21 +37,27 @@ def tick_of(time: Any, times: TimeColumn) -> int:
     known = _fast_tick(time, kind)
     if known is not None:
         return known
-    column = _column_of(time)
-    if column.null_count:
-        raise SpecError(f"the time is missing ({time}): give one")
-    if not same_kind(column.type, kind):
+    is_number = pa.types.is_integer(kind)
+    if is_number and isinstance(time, float):
+        raise SpecError(
+            f"{time!r} is a float, which cannot hold a time exactly: give "
+            f"{_example(kind)}"
+        )
+    try:
+        column = array_of([time], pa.int64() if is_number else kind)
+    except OfAnotherKindError as error:
         raise SpecError(
             f"{time!r} is not of the kind of the times of column {times.name!r} "
             f"({kind}): give {_example(kind)}"
-        )
-    try:
-        return int(ticks_in_unit_of(times, column)[0].as_py())
-    except pa.ArrowException as error:
+        ) from error
+    except (ValueError, OverflowError) as error:
         raise SpecError(
             f"{time!r} is not a whole number of the units of column {times.name!r} "
             f"({kind}), or beyond its range: round it first"
         ) from error
+    if column.null_count:
+        raise SpecError(f"the time is missing ({time}): give one")
+    return int(read_times(column, times.name).ticks[0].as_py())
 
 
 def _fast_tick(time: object, kind: pa.DataType) -> int | None:
@@ -77,46 +78,6 @@ def _fast_tick(time: object, kind: pa.DataType) -> int | None:
     else:
         tick, rest = divmod(micros, _MICROS[kind.unit])
     return None if rest or not -(2**63) <= tick < 2**63 else tick
-
-
-def _column_of(time: Any) -> pa.Array:
-    """A time as a column of one row, in its own type."""
-    if isinstance(time, pa.Scalar):
-        return pa.array([time.as_py()] if not time.is_valid else [time], time.type)
-    numpy = modules.get("numpy")
-    is_numpy = numpy is not None and isinstance(time, numpy.timedelta64)
-    if is_numpy or isinstance(time, timedelta):
-        exact = getattr(time, "to_timedelta64", lambda: time)()
-        if exact != exact:  # NaT
-            return pa.nulls(1, pa.duration("s"))
-        try:
-            if hasattr(exact, "dtype") and numpy_unit(exact.dtype) in (*_COARSE, "D"):
-                exact = exact.astype("timedelta64[s]")
-            return pa.array([exact])
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise SpecError(
-                f"{time!r} has no unit of fixed length: give a timedelta"
-            ) from error
-    kind, unit, zone = identify(time)
-    ticks = Clock(kind, unit, zone).ticks(time)
-    if kind == "int":
-        return pa.array([ticks], pa.int64())
-    if unit == "D":
-        try:
-            return pa.array([ticks]).cast(pa.int32()).view(pa.date32())
-        except pa.ArrowInvalid as error:
-            raise SpecError(f"{time!r} is beyond the range of date32") from error
-    return _instant(ticks, unit, zone)
-
-
-def _instant(ticks: int, unit: str, zone: tzinfo | None) -> pa.Array:
-    if unit in _COARSE:
-        ticks, unit = ticks * (SIZES[unit] // SIZES["s"]), "s"
-    zoned = None if zone is None else "UTC"
-    try:
-        return pa.array([ticks], pa.int64()).view(pa.timestamp(unit, zoned))
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise SpecError(f"a time of {ticks} s since 1970 is beyond int64") from error
 
 
 def _example(kind: pa.DataType) -> str:

@@ -1,5 +1,6 @@
 """`StreamQuery`: a checked `KeyedQuery` with the columns of its results."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.validation import check_query
 from slidewise.spec.spec import refuse_duplicates
+from slidewise.table.key_types import cast_key
 
 __all__ = ["StreamQuery", "cast_to_schema"]
 
@@ -87,6 +89,10 @@ def cast_to_schema(
         or {kind, before} == {pa.binary(), pa.large_binary()}
     ):
         return column.cast(before)
+    if pa.types.is_nested(kind) and pa.types.is_nested(before):
+        # Text, bytes and numbers within them may have other widths.
+        with suppress(pa.ArrowException):
+            return cast_key(column, before)
     refusal = (
         f"column {field.name!r} is {given} in this batch, and was {field.type} before"
     )
@@ -95,9 +101,12 @@ def cast_to_schema(
             return _exactly(column.cast(kind), before)
         except pa.ArrowInvalid as error:
             raise SpecError(
-                f"{refusal}, which cannot hold all of its values ({error}): cast it"
+                f"{refusal}, which cannot hold all of its values ({error}): cast "
+                "it, or name a wider type in schema="
             ) from error
     fixed = "cast it"
+    if not pa.types.is_null(before):
+        fixed += ", or name its type in schema="
     if pa.types.is_null(before):
         fixed = "the first batch fixes it, if KeyedWindows are made without schema="
     raise SpecError(f"{refusal}: {fixed}")
