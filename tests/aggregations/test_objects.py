@@ -153,6 +153,8 @@ def test_what_needs_numbers():
 @pytest.mark.parametrize("name", sorted(set(VALUES) - {"bools", "ints"}))
 def test_the_first_value_decides(name, bulk):
     known = definitions(name)
+    if name == "text":  # of which any and all are computed with dtype="object" alone
+        known = {kind: known[kind] for kind in ORDERED}
     aggs = {kind: getattr(sw, kind)() for kind in known} | {"n": sw.count()}
     w = sw.Window(aggs)
     values = [None, None, *VALUES[name], None]
@@ -456,12 +458,11 @@ def test_scalars_of_arrow_are_what_they_stand_for():
 )
 @pytest.mark.parametrize("bulk", [False, True])
 def test_values_that_cannot_be_computed_are_refused_on_insert(agg, value, bulk):
-    window = sw.Window(agg)
+    window = sw.Window(agg, dtype="object")
     insert = window.insert_many if bulk else window.insert
     with pytest.raises(sw.SpecError, match="cannot be computed of"):
         insert(*(([1], [value]) if bulk else (1, value)))
     assert len(window) == 0
-    assert window.dtype is None
 
 
 @pytest.mark.parametrize("agg", [sw.bit_or(), sw.bit_and(), sw.bit_xor()])

@@ -43,7 +43,7 @@ def test_damaged_lengths_of_top_k(algorithm):
 )
 def test_objects_of_the_standard_library_go_into_snapshots(values):
     aggs = {"all": sw.collect("x"), "top": sw.max("x"), "kinds": sw.count_distinct("x")}
-    window = sw.Window(aggs)
+    window = sw.Window(aggs, dtype="object")
     window.insert_many(range(len(values)), [{"x": value} for value in values])
     for again in (
         sw.Window.from_bytes(window.to_bytes()),

@@ -12,7 +12,7 @@ use crate::arrow::NumberArray;
 use crate::hashing::of_numbers;
 use crate::inputs::{InputColumn, Nan, Role, Type, is_exact, is_small};
 use crate::object_store::Object;
-use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole, widened_cell};
+use crate::untyped::{NAN_RAISED, NO_BOOL, TypeMismatch, Untyped, not_whole, widened_cell};
 
 /// The values of an input column before its dtype is resolved.
 pub(crate) enum UntypedColumn {
@@ -52,6 +52,9 @@ impl UntypedColumn {
             Self::Numbers(NumberArray::F64(floats)) => NumberArray::F64(floats.clone()),
             Self::Bools(bools) => {
                 let all_null = bools.null_count() == bools.len();
+                if input.refuses_bools && !all_null {
+                    return Err((TypeMismatch(NO_BOOL.to_owned()), None));
+                }
                 let truths = matches!(*dtype, None | Some(Type::Bool)) && !all_null;
                 let typed = as_type(NumberArray::I64(bools.clone()), input, dtype)?;
                 if truths {

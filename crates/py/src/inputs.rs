@@ -61,6 +61,8 @@ pub(crate) struct InputColumn {
     pub(crate) paired: Option<Paired>,
     /// `None` until the first value decides.
     pub(crate) dtype: Option<Type>,
+    /// Whether an aggregation of it takes numbers but no bools.
+    pub(crate) refuses_bools: bool,
 }
 
 impl InputColumn {
@@ -264,5 +266,6 @@ pub(crate) fn read_input(
         masks: masks.collect::<PyResult<_>>()?,
         paired,
         dtype,
+        refuses_bools: false,
     })
 }

@@ -86,10 +86,18 @@ impl Spec {
             .map(|functions| Udaf::read(&functions?))
             .collect::<PyResult<_>>()?;
         let natives = native::read_all(&plan.getattr("natives")?)?;
-        let inputs: Vec<InputColumn> = inputs
+        let mut inputs: Vec<InputColumn> = inputs
             .iter()
             .map(|input| read_input(input, dtype.as_deref()))
             .collect::<PyResult<_>>()?;
+        let aggs: Vec<AggSpec> = requests
+            .iter()
+            .map(|request| read_agg(request, &inputs, &udafs, &natives))
+            .collect::<PyResult<_>>()?;
+        let ranges = aggs.iter().filter(|agg| agg.kind == Kind::Range);
+        for at in ranges.filter_map(|agg| agg.of) {
+            inputs[at].refuses_bools = true;
+        }
         let spec = Self {
             plan: plan.clone().unbind(),
             begins: read_algorithms(plan)?,
@@ -100,10 +108,7 @@ impl Spec {
             finished: plan.getattr("finished")?.extract()?,
             names: plan.getattr("names")?.extract()?,
             columns: plan.getattr("columns")?.extract()?,
-            aggs: requests
-                .iter()
-                .map(|request| read_agg(request, &inputs, &udafs, &natives))
-                .collect::<PyResult<_>>()?,
+            aggs,
             inputs,
             udafs,
             ranges: plan.getattr("range_count")?.extract()?,

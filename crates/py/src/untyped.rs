@@ -198,6 +198,7 @@ impl Untyped {
     ) -> Result<Cell<Object>, TypeMismatch> {
         match (self, *dtype) {
             (Self::Null, _) => Ok(Cell::Null),
+            (Self::Bool(_), _) if input.refuses_bools => Err(TypeMismatch(NO_BOOL.to_owned())),
             (Self::Bool(flag), None) => {
                 *dtype = Some(Type::Bool);
                 Ok(Cell::I64(i64::from(flag)))
@@ -231,6 +232,9 @@ impl Untyped {
         }
     }
 }
+
+pub(crate) const NO_BOOL: &str = "range() does not fit bool: range takes integers and floats, \
+     durations, timestamps and dates; convert the values first, for example with int()";
 
 /// The message for a value that is not an integer in a column of int64.
 pub(crate) fn not_whole(input: &InputColumn, found: &str) -> String {

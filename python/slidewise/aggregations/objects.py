@@ -1,17 +1,19 @@
-"""Built-in aggregations over Python objects, for `Window(..., dtype="object")`.
+"""Built-in aggregations over Python objects in windows.
 
-They take text, bytes, dates, datetimes, timedeltas, decimals, fractions and any objects
-that compare, and run like user-defined aggregations.
+They run like user-defined aggregations. With `dtype="object"` they take all objects
+that Python compares and adds, else the types that they take from a table.
 """
 
 import decimal
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from operator import and_, itemgetter, or_
 from typing import Any
 
-from slidewise.aggregations import Aggregation
+from slidewise.aggregations.base import COMPARED, Aggregation
 from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.fit import check_value
 from slidewise.aggregations.scalars import is_missing
 from slidewise.errors import SpecError
 
@@ -190,8 +192,14 @@ _BEST = {"top_k": _larger, "bottom_k": _smaller}
 OBJECT_KINDS = (*_ORDERED, *_BEST)
 
 
-def object_functions(agg: Aggregation) -> Functions:
+@lru_cache(maxsize=256)  # equal windows share their plan
+def object_functions(agg: Aggregation, *, any_object: bool = True) -> Functions:
     """The functions of a built-in aggregation over objects.
+
+    Args:
+        agg: The aggregation.
+        any_object: Whether it takes all objects, not only those that it takes from a
+            table.
 
     Raises:
         KeyError: If its kind is not in `OBJECT_KINDS`.
@@ -200,8 +208,21 @@ def object_functions(agg: Aggregation) -> Functions:
         >>> import slidewise as sw
         >>> object_functions(sw.top_k(k=2)).combine(("d", "a"), ("c",))
         ('d', 'c')
+        >>> object_functions(sw.sum(), any_object=False).lift("12.5")
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: sum() does not fit str '12.5': sum takes integers...
     """
-    return _ORDERED[agg.kind] if agg.kind in _ORDERED else _best_of(agg.kind, agg.k)
+    known = _ORDERED.get(agg.kind) or _best_of(agg.kind, agg.k)
+    if any_object:
+        return known
+    lift = known.lift
+
+    def lift_checked(value: Any) -> Any:
+        check_value(agg, value[0] if agg.kind in COMPARED else value)
+        return value if lift is None else lift(value)
+
+    return replace(known, lift=lift_checked)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Lowers each aggregation to kernel calls, and decodes their answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations.base import BITS, KINDS, PAIRS, Aggregation
+from slidewise.aggregations.base import BITS, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.fit import fits, misfit
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 from slidewise.table.decimals import DIGITS, can_sum, from_parts
@@ -34,47 +35,8 @@ _INT64 = pa.int64()
 _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
-_ORDERED = ("number", "bool", "duration", "instant", "text")
 _MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
 _LISTS = ("collect", "concat", "collect_distinct")
-_TAKES: Mapping[str, tuple[str, ...]] = {
-    "sum": ("number", "bool", "duration"),
-    "mean": _NUMBERS,
-    "product": _NUMBERS,
-    "sum_of_squares": _NUMBERS,
-    "geometric_mean": _NUMBERS,
-    "any": _NUMBERS,
-    "all": _NUMBERS,
-    **dict.fromkeys(BITS, _NUMBERS),
-    **dict.fromkeys(_MOMENTS, _NUMBERS),
-    **dict.fromkeys(PAIRS, _NUMBERS),
-    "concat": ("text",),
-    "top_k": _ORDERED,
-    "bottom_k": _ORDERED,
-    "range": ("number", "duration", "instant"),
-    "min": _ORDERED,
-    "max": _ORDERED,
-    "min_count": _ORDERED,
-    "max_count": _ORDERED,
-    "arg_min": _ORDERED,
-    "arg_max": _ORDERED,
-    "mode": _ORDERED,
-    "quantile": _ORDERED,
-    "median": _NUMBERS,
-}
-_FAMILY_NAMES = {
-    "number": "integers and floats",
-    "bool": "bool",
-    "duration": "durations",
-    "instant": "timestamps and dates",
-    "text": "text, binary and decimals",
-}
-# The accepted types of aggregations that do not accept whole families.
-_ACCEPTED = {
-    "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
-    "concat": "text and binary",
-    **dict.fromkeys(BITS, "integers and bool"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +191,9 @@ def _plan_sketch(agg: Sketch, values: ValueColumn, inputs: KernelInputs) -> Plan
 
 
 def _check_sketched(agg: Sketch, values: ValueColumn) -> None:
-    fits = ("number", "bool", "text") if agg.hashed else _NUMBERS
+    families = ("number", "bool", "text") if agg.hashed else _NUMBERS
     held = values.original.type
-    if values.family not in fits or pa.types.is_decimal(held):
+    if values.family not in families or pa.types.is_decimal(held):
         takes = "integers, floats and bool" + (", text and binary" * agg.hashed)
         raise SpecError(
             f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
@@ -532,26 +494,21 @@ def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
     interpolated = agg.kind == "quantile" and _interpolates(agg)
     if _fits("median" if interpolated else agg.kind, values):
         return
-    if interpolated and values.family in _ORDERED:
+    if interpolated and values.family != "other":
         raise SpecError(
             f"{agg!r} lies between two values of column {values.name!r}, which holds "
             f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
         )
-    fitting = ", ".join(kind for kind in KINDS if _fits(kind, values))
-    accepted = ", ".join(_FAMILY_NAMES[family] for family in _TAKES[agg.kind])
-    accepted = _ACCEPTED.get(agg.kind, accepted)
-    raise SpecError(
-        f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
-        f"{agg.kind} takes {accepted}. For {values.type} there are {fitting}."
-        f"{_cast(agg.kind, values.original.type)}"
-    )
+    what = f"column {values.name!r}, which holds {values.type}"
+    message = misfit(agg, what, values.type, lambda kind: _fits(kind, values))
+    raise SpecError(f"{message}{_cast(agg.kind, values.original.type)}")
 
 
 def _cast(kind: str, held: pa.DataType) -> str:
     """The advice to cast a column of decimals or intervals, where that helps."""
     if pa.types.is_interval(held):
         return " Cast the column to a duration or a number, which have an order."
-    if not pa.types.is_decimal(held) or "number" not in _TAKES[kind] or kind in BITS:
+    if not pa.types.is_decimal(held) or not fits(kind, "number") or kind in BITS:
         return ""
     exact = ""
     if kind == "sum" and 0 <= held.scale <= DIGITS:
@@ -561,14 +518,12 @@ def _cast(kind: str, held: pa.DataType) -> str:
 
 def _fits(kind: str, values: ValueColumn) -> bool:
     held = values.original.type
-    if kind == "sum" and can_sum(held):
-        return True
+    if pa.types.is_decimal(held):
+        return can_sum(held) if kind == "sum" else fits(kind, "decimal")
     if kind in BITS and pa.types.is_floating(held):
         return False
     if kind == "concat" and pa.types.is_null(held):
         return True
-    if kind == "concat" and (
-        pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held)
-    ):
+    if kind == "concat" and pa.types.is_fixed_size_binary(held):
         return False
-    return values.family in _TAKES.get(kind, (values.family,))
+    return fits(kind, values.family)

@@ -4,10 +4,13 @@ An *input column* is a column of values in one role ("number", "hash", "presence
 and under one set of masks. Aggregations that need the same one share it.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from slidewise.aggregations.base import BITS, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
-from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
+from slidewise.aggregations.objects import OBJECT_KINDS
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 
@@ -17,7 +20,7 @@ __all__ = [
     "InputColumn",
     "InputColumns",
     "columns_read",
-    "may_round",
+    "keeps_objects",
 ]
 
 # The number of the column; its role; its masks (each the number of a column that must
@@ -26,12 +29,6 @@ InputColumn = tuple[int, str, tuple[tuple[int, str], ...], int]
 
 NOTHING, TIME = -1, -2
 _NONE = -1
-# Kinds whose results are computed numbers, never a value or a sum of values: their
-# input may be rounded to float64.
-_ROUNDING = (
-    *("count", "mean", "median", "geometric_mean", "approx_quantile", "any", "all"),
-    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
-)
 # Kinds that take values of any type.
 _OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
 _COMPARED = ("arg_min", "arg_max")
@@ -51,17 +48,17 @@ def columns_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]
     return [0 if name is None else columns.index(name) for name in names]
 
 
-def may_round(agg: Aggregation) -> bool:
-    """Whether decimals may be read as floats: no result is a value or a sum of values.
+def keeps_objects(agg: Aggregation) -> bool:
+    """Whether an aggregation of a window can run over Python objects.
 
     Example:
         >>> import slidewise as sw
-        >>> may_round(sw.variance()), may_round(sw.min())
+        >>> keeps_objects(sw.max()), keeps_objects(sw.variance())
         (True, False)
     """
-    if agg.kind == "quantile":
-        return agg.interpolation in ("linear", "midpoint")
-    return agg.kind in _ROUNDING
+    hashed = isinstance(agg, Sketch) and agg.hashed
+    kinds = (*_OF_ANYTHING, *_EQUALITY, *OBJECT_KINDS)
+    return hashed or isinstance(agg, NativeAggregation) or agg.kind in kinds
 
 
 class InputColumns:
@@ -79,9 +76,11 @@ class InputColumns:
         functions: tuple[Functions, ...],
         compiled: tuple[Compiled, ...] = (),
         objects: tuple[int, ...] = (),
+        over_objects: Mapping[Aggregation, Functions] = MappingProxyType({}),
     ) -> None:
         self.columns: list[InputColumn] = []
         self._functions = functions
+        self._object_functions = over_objects
         self._compiled = compiled
         self._all_objects = dtype == "object"
         self._objects = objects
@@ -99,7 +98,7 @@ class InputColumns:
                 self._numbers.add(self._source(agg.of))
             return
         if self._holds_objects(agg):
-            if agg.kind in OBJECT_KINDS or agg.kind in _EQUALITY:
+            if keeps_objects(agg):
                 return
             others = ", ".join((*_EQUALITY, *OBJECT_KINDS))
             raise SpecError(
@@ -154,7 +153,7 @@ class InputColumns:
         return (agg.core_kind, self._input(agg, source, role), hashes, 0)
 
     def _over_objects(self, agg: Aggregation, source: int) -> int:
-        role = f"own{self._functions.index(object_functions(agg))}"
+        role = f"own{self._functions.index(self._object_functions[agg])}"
         if agg.kind not in _COMPARED:
             return self._input(agg, source, role)
         paired = TIME if agg.of is None else source

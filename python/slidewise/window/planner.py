@@ -351,19 +351,21 @@ def make_plan(
     checked_type = _dtype(dtype)
     functions = _custom_functions(agg for _, agg in named)
     all_objects = checked_type == "object"
-    built_in = (
-        object_functions(agg)
+    over_objects = {
+        agg: object_functions(agg, any_object=all_objects)
         for _, agg in named
         if agg.kind in OBJECT_KINDS
         and (all_objects or not set(columns_read(agg, columns)).isdisjoint(objects))
-    )
-    functions += tuple(dict.fromkeys(built_in))
+    }
+    functions += tuple(dict.fromkeys(over_objects.values()))
     natives = tuple(
         dict.fromkeys(
             agg.functions for _, agg in named if isinstance(agg, NativeAggregation)
         )
     )
-    inputs = InputColumns(named, columns, checked_type, functions, natives, objects)
+    inputs = InputColumns(
+        named, columns, checked_type, functions, natives, objects, over_objects
+    )
     requests = tuple(inputs.request(agg) for _, agg in named)
     flags = tuple(inputs.request(count(where=name))[1] for name in names)
     lengths = None if ranges is None else _ranges(ranges)

@@ -8,6 +8,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
+from slidewise.aggregations.fit import accepted
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import (
     ResultOverflowError,
@@ -17,7 +18,7 @@ from slidewise.errors import (
 )
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
-from slidewise.window.inputs import NOTHING, columns_read, may_round
+from slidewise.window.inputs import NOTHING, columns_read, keeps_objects
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
@@ -64,10 +65,10 @@ class Window(_core.Window):
             decides: an int, a float, or any other object. A column of ints widens to
             float64 when a float arrives, if every int so far is exact in float64, and
             `repr` reports it; `dtype="int64"` refuses floats. Partials that custom
-            functions made of ints stay as they are. Over objects `min`, `max`,
-            `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and
-            similar ones take text, dates, timedeltas, decimals (exactly) and any other
-            values that compare and add.
+            functions made of ints stay as they are. An aggregation takes the objects
+            that it takes from a table: `max` text, dates and decimals, `sum` decimals
+            (exactly) and timedeltas, but no text. With "object", `min`, `max`, `sum`,
+            `mean` and similar ones take all values that Python compares and adds.
         nan: "propagate" (NaN is a value), "skip" (NaN is missing) or "raise".
         last: The length that the window keeps: a duration such as "1h", a timedelta,
             an int for integer times, or `rows(n)`. Every insert evicts the entries at
@@ -393,21 +394,23 @@ def _cached_spec(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan)
 
 
-def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
+def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
     """The spec of a window after the first values of some columns were objects.
 
-    None if all its aggregations over them may round the objects to floats.
-
     Raises:
-        SpecError: If it needs numbers, and a result would be rounded.
+        SpecError: If an aggregation or the algorithm needs numbers.
     """
+    for _, agg in plan.aggs:
+        reads_one = not set(columns).isdisjoint(columns_read(agg, plan.columns))
+        if reads_one and not keeps_objects(agg):
+            kind = "median" if agg.kind == "quantile" else agg.kind
+            raise SpecError(
+                f"is not a number, and {agg!r} does not fit it: {agg.kind} takes "
+                f"{accepted(kind)}. Convert the values first, for example with float()"
+            )
     try:
         return spec_of_plan(plan.with_objects(columns))
     except SpecError as error:
-        exact = (agg for _, agg in plan.aggs if not may_round(agg))
-        reads = (columns_read(agg, plan.columns) for agg in exact)
-        if all(set(columns).isdisjoint(read) for read in reads):
-            return None
         raise SpecError(
             "is not a number that int64 or float64 keeps, and this window cannot keep "
             f"objects ({error}): convert the values first, for example with float()"
