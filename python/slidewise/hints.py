@@ -1,70 +1,32 @@
-"""Hints for users of pandas, polars and SQL.
+"""Hints for users of pandas, polars, SQL, Spark and other libraries.
 
-An unknown argument or name raises the same exception as in Python, with a suggestion.
+An unknown argument or name raises the same exception as in Python, with a suggestion:
+what a word of another library means here (`hint_words`), else the name of which it is a
+typing error.
 """
 
-import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-__all__ = ["suggest_argument", "suggest_name", "unknown_name_error", "with_hints"]
+from slidewise.hint_words import ADVICE, ARGUMENTS, NAMES, WAYS
+
+__all__ = [
+    "find_argument",
+    "find_typo",
+    "suggest_argument",
+    "suggest_name",
+    "unknown_name_error",
+    "with_hints",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Arguments of other libraries, and their equivalents: the first that the function has
-# is suggested.
-_ARGUMENTS = {
-    "agg": ("aggs",),
-    "aggregations": ("aggs",),
-    "func": ("aggs",),
-    "group_by": ("by",),
-    "groupby": ("by",),
-    "index_column": ("on",),
-    "keys": ("by",),
-    "min_periods": ("min_rows",),
-    "min_samples": ("min_rows",),
-    "order_by": ("on",),
-    "partition_by": ("by",),
-    "period": ("window", "windows"),
-    "window": ("windows",),
-    "window_size": ("window", "windows"),
-    "windows": ("window",),
-}
-
-# Arguments without an equivalent: an argument that the function needs, and the advice.
-_ADVICE = {
-    "center": (
-        "ties",
-        "move the windows by half of their length, such as offset='-30m' with "
-        "windows='1h'",
-    ),
-    "every": (
-        "windows",
-        "for hopping windows there is sw.hopping(..., window=, every=)",
-    ),
-}
-
-_NAMES = {
-    "argmax": "arg_max",
-    "argmin": "arg_min",
-    "array_agg": "collect",
-    "average": "mean",
-    "avg": "mean",
-    "corr": "correlation",
-    "cov": "covariance",
-    "kurt": "kurtosis",
-    "n_unique": "count_distinct",
-    "nunique": "count_distinct",
-    "percentile": "quantile",
-    "prod": "product",
-    "size": "count",
-    "skew": "skewness",
-    "std": "stddev",
-    "tumbling": "hopping",
-    "unique": "collect_distinct",
-    "var": "variance",
+# What calls with one more argument by position mean in other libraries.
+_SECOND = {
+    "first": "sw.collect has all values of a window, in order of time",
+    "last": "for the last {} values there is sw.collect over sw.rows({})",
 }
 
 
@@ -84,7 +46,6 @@ def with_hints(function: _Function) -> _Function:
         name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY
     ]
     named = [name for name in parameters if name not in leading]
-    is_method = leading[:1] == ["self"]
     caller = function.__name__
     if caller == "__init__":
         caller = function.__qualname__.split(".")[-2]
@@ -98,15 +59,38 @@ def with_hints(function: _Function) -> _Function:
                     f"{suggest_argument(name, parameters)}"
                 )
         if len(args) > len(leading):
-            first = " and ".join(leading[is_method:])
-            which = f"the arguments after {first}" if first else "its arguments"
-            raise TypeError(
-                f"{caller}() takes {which} by name: {named[0]}="
-                f"{args[len(leading)]!r:.60}"
-            )
+            raise TypeError(f"{caller}() {_by_name(caller, leading, named, args)}")
         return function(*args, **options)
 
     return cast("_Function", checked)
+
+
+def _by_name(
+    caller: str, leading: Sequence[str], named: Sequence[str], args: Sequence[Any]
+) -> str:
+    """The message for more arguments by position than a function takes."""
+    known = list(leading)
+    if "spec" in known and isinstance(args[known.index("spec")], str):
+        known.remove("spec")  # the text is the value of on=
+    rest = args[len(known) :]
+    if caller in _SECOND and len(rest) == 1:
+        return f"takes one column: {_SECOND[caller].format(rest[0], rest[0])}"
+    first = " and ".join(name for name in known if name != "self")
+    which = f"the arguments after {first}" if first else "its arguments"
+    return f"takes {which} by name: {', '.join(_named(rest, named))}"
+
+
+def _named(values: Sequence[Any], named: Sequence[str]) -> Iterator[str]:
+    """Arguments by position, each with the name that it probably means."""
+    left = list(named)
+    lengths = next((name for name in left if name in ("windows", "window")), "")
+    for at, value in enumerate(values):
+        name = left[0] if left else "?"
+        if lengths in left and "aggs" in left and at:
+            name = "aggs" if isinstance(value, Mapping) else lengths
+        if name in left:
+            left.remove(name)
+        yield f"{name}={value!r:.60}"
 
 
 def suggest_argument(name: str, known: Iterable[str]) -> str:
@@ -119,23 +103,118 @@ def suggest_argument(name: str, known: Iterable[str]) -> str:
         ''
     """
     known = list(known)
-    needed, advice = _ADVICE.get(name, ("", ""))
-    if needed in known:
-        return f": {advice}"
-    meant = [word for word in _ARGUMENTS.get(name, ()) if word in known]
-    meant += difflib.get_close_matches(name, known, n=1)
-    return f": did you mean {meant[0]}=?" if meant else ""
+    meant, word = _equivalent(name, known), _word(name)
+    for one in () if meant else (word, *ARGUMENTS.get(word, ())):
+        for needed, advice in ADVICE.get(one, {}).items():
+            if needed in known:
+                return f": {advice}"
+    meant = meant or find_typo(name, known)
+    return f": did you mean {meant}=?" if meant else ""
 
 
-def suggest_name(name: str, names: Iterable[str]) -> str | None:
-    """The equivalent or nearest name; None if there is none.
+def find_argument(name: str, known: Iterable[str]) -> str | None:
+    """The argument that a word of another library or a typing error means, or None.
+
+    Example:
+        >>> find_argument("group_by", ["on", "by"]), find_argument("windws", ["window"])
+        ('by', 'window')
+    """
+    known = list(known)
+    return _equivalent(name, known) or find_typo(name, known)
+
+
+def _equivalent(name: str, known: Sequence[str]) -> str | None:
+    meant = (one for one in ARGUMENTS.get(_word(name), ()) if one in known)
+    return next(meant, None)
+
+
+def suggest_name(
+    name: str, names: Iterable[str], shown: Callable[[str], str] = repr
+) -> str:
+    """The suggestion for an unknown name, as the end of a message.
+
+    Args:
+        name: The unknown name.
+        names: The known names.
+        shown: Writes a known name, which may have arguments: "stddev(ddof=0)".
 
     Example:
         >>> suggest_name("nunique", ["count_distinct"]), suggest_name("meen", ["mean"])
-        ('count_distinct', 'mean')
+        (": did you mean 'count_distinct'?", ": did you mean 'mean'?")
+        >>> suggest_name("stddev_pop", ["stddev"])
+        ": did you mean 'stddev(ddof=0)'?"
     """
-    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.7)
-    return _NAMES.get(name, near[0] if near else None)
+    names, word = list(names), _word(name)
+    if word in WAYS:
+        return f": {WAYS[word]}"
+    meant = _meant(word, names) or find_typo(name, names)
+    if meant is not None:
+        return f": did you mean {shown(meant)}?"
+    for start, end, text in _COMPOUND:
+        inner = word[len(start) : len(word) - len(end)]
+        if word == start + inner + end and (meant := _meant(inner, names)):
+            return f": {text.format(shown(meant))}"
+    return ""
+
+
+# Beginnings and ends of words such as nanmean, rolling_std_by and sumIf.
+_COMPOUND = (
+    ("rolling", "by", "did you mean {}?"),
+    ("rolling", "", "did you mean {}?"),
+    ("moving", "", "did you mean {}?"),
+    ("nan", "", "did you mean {}, with nan='skip'?"),
+    ("", "if", "did you mean {}, with where='flag'?"),
+)
+
+
+def _meant(word: str, names: Sequence[str]) -> str | None:
+    """The known name that a word means; it may have arguments."""
+    meant = NAMES.get(word)
+    if meant is not None and meant.partition("(")[0] in names:
+        return meant
+    return next((known for known in names if _word(known) == word), None)
+
+
+def _word(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def find_typo(name: str, names: Iterable[str]) -> str | None:
+    """The name that a word differs from by typing errors only; None if there is none.
+
+    One letter may be wrong, missing, too many or in the place of the next one, from
+    eight letters on two. Words of three letters have too many neighbours: there, two
+    letters may be exchanged.
+
+    Example:
+        >>> find_typo("clsoed", ["closed"]), find_typo("label", ["table"])
+        ('closed', None)
+    """
+    word, found = _word(name), []
+    for known in names:
+        other = _word(known)
+        errors = _typing_errors(word, other)
+        allowed = 1 + (min(len(word), len(other)) >= 8)
+        short = max(len(word), len(other)) <= 3 and sorted(word) != sorted(other)
+        if errors <= allowed and not (short and errors):
+            found.append((errors, known))
+    return min(found)[1] if found else None
+
+
+def _typing_errors(word: str, other: str) -> int:
+    """The number of letters wrong, missing, too many, or exchanged."""
+    if abs(len(word) - len(other)) > 2:
+        return 3
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(word, 1):
+        older, before, row = before, row, [at]
+        for to, wanted in enumerate(other, 1):
+            cost = min(before[to] + 1, row[-1] + 1, before[to - 1] + (letter != wanted))
+            if at > 1 and to > 1 and (letter, word[at - 2]) == (other[to - 2], wanted):
+                cost = min(cost, older[to - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 def unknown_name_error(name: str, names: Iterable[str]) -> AttributeError:
@@ -145,6 +224,5 @@ def unknown_name_error(name: str, names: Iterable[str]) -> AttributeError:
         >>> str(unknown_name_error("std", ["stddev"]))
         "module 'slidewise' has no attribute 'std': did you mean sw.stddev?"
     """
-    meant = suggest_name(name, names)
-    hint = f": did you mean sw.{meant}?" if meant else ""
+    hint = "" if name.startswith("_") else suggest_name(name, names, "sw.{}".format)
     return AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")

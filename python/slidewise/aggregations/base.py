@@ -2,6 +2,7 @@
 
 import difflib
 from dataclasses import dataclass, field
+from typing import Any
 
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError
@@ -56,7 +57,22 @@ BITS = ("bit_and", "bit_or", "bit_xor")
 COMPARED = ("arg_min", "arg_max")
 _WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
 _MAX_K = 1_000
+_SEVERAL = (
+    ": give an aggregation for each, or approx_quantile, which takes a list (and has a "
+    "stated error)"
+)
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
+
+
+def _no_name(given: Any) -> str:
+    """The end of the message for a column that is not given by its name."""
+    kind = type(given)
+    library = kind.__module__.partition(".")[0]
+    if library not in ("pandas", "polars", "pyarrow", "pyspark"):
+        return f"takes the name of a column, got {given!r:.200}"
+    name = getattr(given, "name", None)
+    shown = f", {name!r}" if isinstance(name, str) else ""
+    return f"takes the name of a column{shown}, got a {library} {kind.__name__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +140,14 @@ class Aggregation:
         self._check_quantile()
 
     def _check_names(self) -> None:
-        for column in (self.of, self.by, self.where):
+        for column in (self.of, self.by):
             if column is not None and not isinstance(column, str):
-                raise SpecError(
-                    f"{self._called}() takes the name of a column, got {column!r}"
-                )
+                raise SpecError(f"{self._called}() {_no_name(column)}")
+        if self.where is not None and not isinstance(self.where, str):
+            raise SpecError(
+                f"{self._called}(where=) {_no_name(self.where)}; a comparison is a "
+                "column of booleans in the table first, which where= names"
+            )
 
     def _check_k(self) -> None:
         k = as_int(self.k)
@@ -147,7 +166,10 @@ class Aggregation:
         given: object = self.q
         number = isinstance(given, int | float) and not isinstance(given, bool)
         if not number or not 0 <= self.q <= 1:
-            raise SpecError(f"q must be a number from 0 to 1, got {self.q!r}")
+            raise SpecError(
+                f"q must be a number from 0 to 1, got {self.q!r}"
+                + isinstance(given, list | tuple) * _SEVERAL
+            )
         if self.interpolation not in _INTERPOLATIONS:
             known = ", ".join(_INTERPOLATIONS)
             raise SpecError(

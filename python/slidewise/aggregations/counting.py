@@ -1,6 +1,7 @@
 """Counts, and quantifiers over booleans."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.hints import with_hints
 
 __all__ = [
     "all",
@@ -11,6 +12,7 @@ __all__ = [
 ]
 
 
+@with_hints
 def count(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The number of rows, or of values of `column` that are not null.
 
@@ -35,6 +37,7 @@ def count(column: str | None = None, *, where: str | None = None) -> Aggregation
     return Aggregation("count", column, where=where)
 
 
+@with_hints
 def min_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The number of occurrences of the smallest value.
 
@@ -58,6 +61,7 @@ def min_count(column: str | None = None, *, where: str | None = None) -> Aggrega
     return Aggregation("min_count", column, where=where)
 
 
+@with_hints
 def max_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The number of occurrences of the largest value.
 
@@ -81,6 +85,7 @@ def max_count(column: str | None = None, *, where: str | None = None) -> Aggrega
     return Aggregation("max_count", column, where=where)
 
 
+@with_hints
 def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """Whether at least one value is true.
 
@@ -104,6 +109,7 @@ def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("any", column, where=where)
 
 
+@with_hints
 def all(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """Whether every value is true.
 

@@ -7,10 +7,12 @@ but "auto", "fiba" and "recalculate".
 
 from slidewise.aggregations.base import Aggregation
 from slidewise.errors import SpecError
+from slidewise.hints import with_hints
 
 __all__ = ["count_distinct", "median", "mode", "quantile"]
 
 
+@with_hints
 def count_distinct(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
@@ -37,6 +39,7 @@ def count_distinct(
     return Aggregation("count_distinct", column, where=where)
 
 
+@with_hints
 def quantile(
     column: str | float | None = None,
     q: float | None = None,
@@ -87,6 +90,7 @@ def quantile(
     )
 
 
+@with_hints
 def median(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The exact median; of an even number of values, the mean of the middle two.
 
@@ -110,6 +114,7 @@ def median(column: str | None = None, *, where: str | None = None) -> Aggregatio
     return Aggregation("median", column, where=where)
 
 
+@with_hints
 def mode(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The most frequent value; of equally frequent values the smallest.
 

@@ -1,6 +1,7 @@
 """Lists and concatenations of values."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.hints import with_hints
 
 __all__ = [
     "collect",
@@ -9,6 +10,7 @@ __all__ = [
 ]
 
 
+@with_hints
 def collect(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The list of values that are not null, in time order.
 
@@ -32,6 +34,7 @@ def collect(column: str | None = None, *, where: str | None = None) -> Aggregati
     return Aggregation("collect", column, where=where)
 
 
+@with_hints
 def concat(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The concatenation of values that are not null, in time order.
 
@@ -58,6 +61,7 @@ def concat(column: str | None = None, *, where: str | None = None) -> Aggregatio
     return Aggregation("concat", column, where=where)
 
 
+@with_hints
 def collect_distinct(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:

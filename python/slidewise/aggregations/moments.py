@@ -1,6 +1,7 @@
 """Statistical moments of one column and of two."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.hints import with_hints
 
 __all__ = [
     "correlation",
@@ -12,6 +13,7 @@ __all__ = [
 ]
 
 
+@with_hints
 def variance(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
@@ -43,6 +45,7 @@ def variance(
     return Aggregation("variance", column, ddof=ddof, where=where)
 
 
+@with_hints
 def stddev(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
@@ -74,6 +77,7 @@ def stddev(
     return Aggregation("stddev", column, ddof=ddof, where=where)
 
 
+@with_hints
 def skewness(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
@@ -108,6 +112,7 @@ def skewness(
     return Aggregation("skewness", column, ddof=ddof, where=where)
 
 
+@with_hints
 def kurtosis(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
@@ -142,6 +147,7 @@ def kurtosis(
     return Aggregation("kurtosis", column, ddof=ddof, where=where)
 
 
+@with_hints
 def covariance(
     x: str | None = None,
     y: str | None = None,
@@ -177,6 +183,7 @@ def covariance(
     return Aggregation("covariance", x, y, ddof, where=where)
 
 
+@with_hints
 def correlation(
     x: str | None = None, y: str | None = None, *, where: str | None = None
 ) -> Aggregation:

@@ -1,6 +1,7 @@
 """Extremes, and the values at positions."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.hints import with_hints
 
 __all__ = [
     "arg_max",
@@ -15,6 +16,7 @@ __all__ = [
 ]
 
 
+@with_hints
 def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The smallest value.
 
@@ -38,6 +40,7 @@ def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("min", column, where=where)
 
 
+@with_hints
 def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The largest value.
 
@@ -61,6 +64,7 @@ def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("max", column, where=where)
 
 
+@with_hints
 def range(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The difference between the largest and the smallest value.
 
@@ -89,6 +93,7 @@ def range(column: str | None = None, *, where: str | None = None) -> Aggregation
     return Aggregation("range", column, where=where)
 
 
+@with_hints
 def arg_min(
     of: str | None = None, by: str | None = None, *, where: str | None = None
 ) -> Aggregation:
@@ -121,6 +126,7 @@ def arg_min(
     return Aggregation("arg_min", of, by, where=where)
 
 
+@with_hints
 def arg_max(
     of: str | None = None, by: str | None = None, *, where: str | None = None
 ) -> Aggregation:
@@ -153,6 +159,7 @@ def arg_max(
     return Aggregation("arg_max", of, by, where=where)
 
 
+@with_hints
 def first(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The earliest value that is not null.
 
@@ -177,6 +184,7 @@ def first(column: str | None = None, *, where: str | None = None) -> Aggregation
     return Aggregation("first", column, where=where)
 
 
+@with_hints
 def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The latest value that is not null.
 
@@ -201,6 +209,7 @@ def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("last", column, where=where)
 
 
+@with_hints
 def top_k(
     column: str | None = None, k: int = 1, *, where: str | None = None
 ) -> Aggregation:
@@ -231,6 +240,7 @@ def top_k(
     return Aggregation("top_k", column, k=k, where=where)
 
 
+@with_hints
 def bottom_k(
     column: str | None = None, k: int = 1, *, where: str | None = None
 ) -> Aggregation:

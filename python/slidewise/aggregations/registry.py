@@ -7,8 +7,14 @@ from typing import Any, Self
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
+from slidewise.hints import suggest_argument
 
 __all__ = ["UserDefinedAggregation", "by_reference", "check_flag_and_name", "resolve"]
+
+_STRUCT = (
+    ": make a struct column of several first, such as polars.struct('a', 'b'); lift "
+    "gets its values as a dict"
+)
 
 
 def resolve(name: str | None) -> Any:
@@ -64,8 +70,23 @@ class UserDefinedAggregation(Aggregation):
 
     functions: Any = None
 
-    def __call__(self, column: str | None = None, *, where: str | None = None) -> Self:
+    def __call__(
+        self,
+        column: str | None = None,
+        *others: str,
+        where: str | None = None,
+        **unknown: object,
+    ) -> Self:
         """This aggregation of a column."""
+        for name in unknown:
+            meant = suggest_argument(name, ["column", "where"])
+            raise TypeError(f"{self._called}() takes no argument {name!r}{meant}")
+        if others:
+            raise TypeError(f"{self._called}() takes one column{_STRUCT}")
+        if isinstance(column, list | tuple):
+            raise SpecError(
+                f"{self._called}() takes one column, got {column!r}{_STRUCT}"
+            )
         return replace(self, of=column, where=where)
 
     @property

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from slidewise.aggregations.base import Aggregation
 from slidewise.errors import SpecError
+from slidewise.hints import with_hints
 
 __all__ = [
     "SKETCHES",
@@ -85,6 +86,7 @@ class Sketch(Aggregation):
         return f"{self.kind}({', '.join(parts)})"
 
 
+@with_hints
 def bloom(
     column: str | None = None,
     *,
@@ -120,6 +122,7 @@ def bloom(
     return Sketch("bloom", column, where=where, parameters=(capacity, error_rate))
 
 
+@with_hints
 def approx_count_distinct(
     column: str | None = None, *, error: float = 0.02, where: str | None = None
 ) -> Sketch:
@@ -154,6 +157,7 @@ def approx_count_distinct(
     return Sketch("approx_count_distinct", column, where=where, parameters=(error,))
 
 
+@with_hints
 def approx_quantile(
     column: str | float | Sequence[float] | None = None,
     q: float | Sequence[float] | str | None = None,
@@ -203,6 +207,7 @@ def approx_quantile(
     return Sketch("approx_quantile", column, where=where, parameters=given)
 
 
+@with_hints
 def count_min(
     column: str | None = None,
     *,
@@ -240,6 +245,7 @@ def count_min(
     return Sketch("count_min", column, where=where, parameters=given)
 
 
+@with_hints
 def heavy_hitters(
     column: str | int | None = None,
     k: int | str | None = None,

@@ -1,6 +1,7 @@
 """Sums and products."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.hints import with_hints
 
 __all__ = [
     "bit_and",
@@ -14,6 +15,7 @@ __all__ = [
 ]
 
 
+@with_hints
 def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The sum, exact over integers and free of drift over floats.
 
@@ -42,6 +44,7 @@ def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("sum", column, where=where)
 
 
+@with_hints
 def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The arithmetic mean.
 
@@ -67,6 +70,7 @@ def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("mean", column, where=where)
 
 
+@with_hints
 def product(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The product of the values.
 
@@ -94,6 +98,7 @@ def product(column: str | None = None, *, where: str | None = None) -> Aggregati
     return Aggregation("product", column, where=where)
 
 
+@with_hints
 def geometric_mean(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
@@ -121,6 +126,7 @@ def geometric_mean(
     return Aggregation("geometric_mean", column, where=where)
 
 
+@with_hints
 def sum_of_squares(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
@@ -149,6 +155,7 @@ def sum_of_squares(
     return Aggregation("sum_of_squares", column, where=where)
 
 
+@with_hints
 def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The bitwise AND of all values.
 
@@ -175,6 +182,7 @@ def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregati
     return Aggregation("bit_and", column, where=where)
 
 
+@with_hints
 def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The bitwise OR of all values.
 
@@ -201,6 +209,7 @@ def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregatio
     return Aggregation("bit_or", column, where=where)
 
 
+@with_hints
 def bit_xor(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The bitwise XOR of all values.
 

@@ -24,6 +24,7 @@ from slidewise.errors import (
     SlidewiseError,
     SpecError,
 )
+from slidewise.hints import find_argument
 from slidewise.spec.data_driven import Delta, Landmark
 from slidewise.spec.durations import format_duration
 from slidewise.spec.spec import Spec
@@ -67,8 +68,21 @@ class _Parser(argparse.ArgumentParser):
         """Refuses unknown options, so that the error names the help of the command."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            meant = self._meant([one.partition("=")[0] for one in unknown])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return known, []
+
+    def _meant(self, unknown: Sequence[str]) -> str:
+        """The suggestion for unknown options, as the end of a message."""
+        known = [
+            option.removeprefix("--").replace("-", "_")
+            for option in self._option_string_actions
+            if option.startswith("--")
+        ]
+        words = [one[2:].replace("-", "_") for one in unknown if one.startswith("--")]
+        found = (find_argument(word, known) for word in words)
+        meant = [f"--{name.replace('_', '-')}" for name in found if name is not None]
+        return f": did you mean {', '.join(meant)}?" if meant else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -241,9 +241,20 @@ def _aggregation(what: str) -> Aggregation:
 
 def _unknown(kind: str) -> SpecError:
     known = (*KINDS, *_SKETCHES)
-    meant = suggest_name(kind, known)
-    hint = f" (did you mean {meant!r}?)" if meant in known else ""
-    return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
+    hint = suggest_name(kind, known, _as_option).removeprefix(": ")
+    shown = f" ({hint})" if hint else ""
+    return SpecError(
+        f"unknown aggregation {kind!r}{shown}; there are {' '.join(known)}"
+    )
+
+
+def _as_option(meant: str) -> str:
+    """A kind that may have arguments, as in `--agg`."""
+    kind, _, arguments = meant.removesuffix(")").partition("(")
+    argument, _, value = arguments.partition("=")
+    if argument == "ddof":
+        return f"'{kind}:COLUMN:{value}'"
+    return f"{kind!r} with {arguments} in a file for --spec" if value else repr(kind)
 
 
 _SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {

@@ -14,7 +14,7 @@ from slidewise.frames.numpy import holds_arrays, numpy_frame
 from slidewise.frames.pandas import pandas_frame
 from slidewise.frames.polars import polars_frame
 
-__all__ = ["frame", "refuse_spark"]
+__all__ = ["frame", "refuse_spark", "refuse_without_on"]
 
 # The modules that define Spark's DataFrames; before PySpark 4.0 Connect has a separate
 # one.
@@ -53,6 +53,25 @@ def frame(table: Any) -> Frame:
     raise SpecError(_no_table(table))
 
 
+def refuse_without_on(table: Any) -> None:
+    """Refuses a call without `on=` where the table tells what it should be."""
+    if _is_series(table):
+        raise SpecError(_no_table(table))
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        index = table.index
+        beside = frame(table).times_beside
+        if isinstance(index.name, str) and index.dtype.kind in "mM":
+            beside = f" The times are in its index: give on={index.name!r}."
+        if beside:
+            raise SpecError(f"on= is missing.{beside}")
+
+
+def _is_series(table: Any) -> bool:
+    loaded = ((sys.modules.get(name), name) for name in ("pandas", "polars"))
+    return any(module and isinstance(table, module.Series) for module, _ in loaded)
+
+
 def refuse_spark(table: Any) -> None:
     """Refuses a Spark DataFrame, whose rows would all be collected to the driver."""
     for name in _SPARK_MODULES:
@@ -76,6 +95,12 @@ def _no_table(table: Any) -> str:
         return (
             "a list of dicts is not a table: give pyarrow.Table.from_pylist(rows) or "
             "pandas.DataFrame(rows)"
+        )
+    if _is_series(table):
+        named = ".rename_axis('t')" * (getattr(table, "index", None) is not None)
+        return (
+            f"a Series is not a table but a column: give series{named}.to_frame('x')"
+            + ", and on='t' for the times in its index" * bool(named)
         )
     kind = f"{type(table).__module__}.{type(table).__qualname__}"
     return (

@@ -23,6 +23,8 @@ def batch_frame(batch: pa.RecordBatch) -> Frame:
 class _ArrowFrame:
     """A pyarrow Table; `restore` makes the caller's type of one."""
 
+    times_beside = ""
+
     def __init__(self, table: pa.Table, restore: Callable[[pa.Table], Any]) -> None:
         self._table = table
         self._restore = restore

@@ -5,6 +5,7 @@ results appended; rows and index are unchanged.
 """
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -51,6 +52,10 @@ class Frame(Protocol):
     def length(self) -> int:
         """The number of rows."""
 
+    @property
+    def times_beside(self) -> str:
+        """Where times are that are no column, as the end of a message; often empty."""
+
     def column(self, name: str) -> pa.Array:
         """A column as one Arrow array; the name occurs once."""
 
@@ -78,7 +83,7 @@ def require(frame: Named, names: Sequence[str], owner: str = "the table") -> Non
         found = present.count(name)
         if found == 0:
             columns = [str(column) for column in present]
-            raise SpecError(_no_column(name, columns, owner))
+            raise SpecError(_no_column(name, columns, owner) + frame.times_beside)
         if found > 1:
             raise SpecError(f"{owner} has {found} columns {name!r}: rename one")
 
@@ -97,6 +102,10 @@ def refuse_taken(frame: Named, results: Sequence[str]) -> None:
 def _no_column(name: str, present: list[str], owner: str) -> str:
     near = difflib.get_close_matches(name, present, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
+    if name == "*":
+        hint = " sw.count() without a column counts rows."
+    elif re.search("[<>=]", name):
+        hint = " Compute a comparison as a column of booleans first."
     shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")
     return f"{owner} has no column {name!r}; it has {shown or 'none'}.{hint}"
 

@@ -35,6 +35,8 @@ def numpy_frame(table: Mapping[str, Any]) -> Frame:
 
 
 class _NumpyFrame:
+    times_beside = ""
+
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._table = table
         lengths = {name: _length(name, values) for name, values in table.items()}

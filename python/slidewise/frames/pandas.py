@@ -74,6 +74,17 @@ class _PandasFrame:
     def length(self) -> int:
         return len(self._table)
 
+    @property
+    def times_beside(self) -> str:
+        index = self._table.index
+        unnamed = index.nlevels == 1 and index.name is None
+        if not unnamed or index.dtype.kind not in "mM":
+            return ""
+        return (
+            " The times are in its index, which has no name: give "
+            "frame.rename_axis('t'), and on='t'."
+        )
+
     def _values(self, name: str) -> Any:
         if name in self._table.columns:
             return self._table[name]

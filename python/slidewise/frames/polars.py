@@ -43,6 +43,8 @@ def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
 class _PolarsFrame:
     """A polars DataFrame."""
 
+    times_beside = ""
+
     def __init__(self, table: Any) -> None:
         self._table = table
 

@@ -428,7 +428,7 @@ class KeyedWindows(Inspection):
             return known, batch
         source = frame(batch.collect() if is_lazy(batch) else batch)
         names = list(source.names) if self._query is None else self._query.schema.names
-        require(source, names, "the batch")
+        require(source, [*dict.fromkeys([self._spec.on, *names])], "the batch")
         rows = pa.table({name: without_views(source.column(name)) for name in names})
         query = self._begin(rows.schema) if self._query is None else self._query
         columns = {

@@ -7,6 +7,7 @@ from typing import Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
+from slidewise.hints import with_hints
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
@@ -32,6 +33,7 @@ _OF_STREAMS = (
 )
 
 
+@with_hints
 def rolling(
     df: DataFrame = None,
     spec: Spec | None = None,
@@ -148,6 +150,7 @@ def rolling(
     return _transform("rolling", Spec.make, locals())
 
 
+@with_hints
 def hopping(
     df: DataFrame = None,
     spec: Spec | None = None,

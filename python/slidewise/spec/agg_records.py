@@ -118,11 +118,16 @@ def shorten(value: object) -> str:
 def _function(kind: str) -> Callable[..., Aggregation]:
     known = (*KINDS, *SKETCHES)
     if kind not in known:
-        meant = suggest_name(kind, known)
-        hint = f": did you mean {meant!r}?" if meant else f"; there are {known}"
+        hint = suggest_name(kind, known, _in_a_file) or f"; there are {known}"
         raise SpecError(f"unknown kind {shorten(kind)} of aggregation{hint}")
     function: Callable[..., Aggregation] = getattr(catalogue, kind)
     return function
+
+
+def _in_a_file(meant: str) -> str:
+    """A kind that may have arguments, such as "stddev(ddof=0)"."""
+    kind, _, arguments = meant.removesuffix(")").partition("(")
+    return f"{kind!r} with {arguments}" if arguments else repr(kind)
 
 
 def _import_path(agg: UserDefinedAggregation) -> str:

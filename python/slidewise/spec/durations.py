@@ -10,6 +10,7 @@ import re
 import sys
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from slidewise.aggregations.scalars import as_int
@@ -89,6 +90,11 @@ _ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 # The arguments that also take a number of rows.
 _TAKE_ROWS = ("windows", "last", "ranges", "range", "every")
 _EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
+# Parts of durations in several units, and units in other libraries' words.
+_PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
+_FOREIGN = {"hr": "h", "t": "m", "l": "ms", "u": "us", "n": "ns"}
+# The longest month, quarter and year.
+_LONGEST = {"m": "month, '31d'", "q": "quarter, '92d'", "y": "year, '366d'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +247,9 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
         return Length(
             "time", _numpy_nanoseconds(offset, argument), str(offset), argument
         )
+    if _is_pandas_offset(offset):
+        amount = _offset_nanoseconds(offset, argument)
+        return Length("time", amount, format_duration(amount), argument)
     amount = _integer(offset, argument)
     return Length("integer", amount, str(amount), argument)
 
@@ -307,7 +316,9 @@ def _parse_duration(text: str, argument: str) -> int:
     """Parses a duration to nanoseconds, which may be zero or negative."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise SpecError(Argument(argument, text), f" is not a duration: {_EXAMPLES}")
+        whole = _in_one_unit(text)
+        way = _EXAMPLES if whole is None else f"write it in one unit, {whole!r}"
+        raise SpecError(Argument(argument, text), f" is not a duration: {way}")
     sign, digits, unit = match.groups()
     if len(digits) > _MAX_DIGITS:
         raise SpecError(Argument(argument, f"{text[:20]}..."), " is too long")
@@ -321,17 +332,61 @@ def _unit(unit: str, given: Argument) -> int:
     if singular in _WORDS:
         return UNITS[_WORDS[singular]]
     if unit in _CALENDAR or singular in _CALENDAR:
-        raise _no_fixed_length(given, " (in durations 'm' is minutes)")
+        raise _no_fixed_length(given, unit, " (in durations 'm' is minutes)")
+    if singular == "row" and given.name in _TAKE_ROWS:
+        number = re.sub(r"\D", "", str(given.value))
+        raise SpecError(given, f" is a number of rows: give sw.rows({number})")
     known = " ".join(UNITS)
+    way = _in_one_unit(str(given.value))
     raise SpecError(
-        given, f" has the unknown unit {unit!r}: {_EXAMPLES}; units are {known}"
+        given,
+        f" has the unknown unit {unit!r}: "
+        f"{_EXAMPLES if way is None else f'write it {way!r}'}; units are {known}",
     )
 
 
-def _no_fixed_length(given: Argument, hint: str = "") -> SpecError:
+def _in_one_unit(text: str) -> str | None:
+    """A duration as the user should write it; None if the text is none.
+
+    Example:
+        >>> _in_one_unit("1h30m"), _in_one_unit("1.5h"), _in_one_unit("2H")
+        ('90m', '90m', '2h')
+    """
+    text = re.sub(r"[\s,]", "", text)
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    parts = [(number, _foreign_unit(unit)) for number, unit in _PART.findall(text)]
+    if _PART.sub("", text) or not all(unit for _, unit in parts):
+        return None
+    if len(parts) == 1 and parts[0][0].isdigit():
+        return sign + "".join(parts[0])  # a week stays one
+    total = sum(Fraction(number) * UNITS[unit] for number, unit in parts)
+    whole = total > 0 and total.denominator == 1
+    return sign + format_duration(int(total)) if whole else None
+
+
+def _foreign_unit(unit: str) -> str:
+    """The unit that a word of another library means; empty if there is none."""
+    known = unit.lower()
+    if known not in UNITS:
+        known = known.removesuffix("s")
+        known = _WORDS.get(known, _FOREIGN.get(known, known))
+    return known if known in UNITS and unit not in _CALENDAR else ""
+
+
+def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
+    name, longest = _LONGEST[unit[0].lower()].split(", ")
+    window = {"windows": f"windows={longest}"}
+    window |= dict.fromkeys(("window", "every"), f"window=sw.session({longest})")
+    calendar = (
+        f"for calendar {name}s add a column of the {name}, give its name in by= and "
+        f"{window[given.name]}; or "
+        if given.name in window
+        else ""
+    )
     return SpecError(
         given,
-        f" has no fixed length: give months and years in days, e.g. '30d'{hint}",
+        f" has no fixed length: {calendar}give months and years in days, e.g. '30d'"
+        f"{hint}",
     )
 
 
@@ -358,6 +413,21 @@ def _is_numpy(value: object) -> bool:
     return numpy is not None and bool(isinstance(value, numpy.timedelta64))
 
 
+def _is_pandas_offset(value: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.offsets.BaseOffset)
+
+
+def _offset_nanoseconds(offset: Any, argument: str) -> int:
+    try:
+        return int(offset.nanos)
+    except ValueError as error:
+        raise SpecError(
+            Argument(argument, offset),
+            f" has no fixed length: {_EXAMPLES}, or give a pandas.Timedelta",
+        ) from error
+
+
 def _numpy_nanoseconds(delta: Any, argument: str) -> int:
     numpy = sys.modules["numpy"]
     given = Argument(argument, delta)
@@ -371,7 +441,7 @@ def _numpy_nanoseconds(delta: Any, argument: str) -> int:
             "numpy.timedelta64(1, 'h'), or an int for integer times",
         )
     if unit in ("M", "Y"):
-        raise _no_fixed_length(given)
+        raise _no_fixed_length(given, unit)
     amount = int(delta.view("int64")) * int(each)
     if unit not in _PARTS:
         return amount * UNITS[unit.lower()]

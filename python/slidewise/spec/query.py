@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from slidewise.errors import SpecError
+from slidewise.hints import with_hints
 from slidewise.spec.data_driven import Delta, Landmark, Until
 from slidewise.spec.durations import Length, Rows, Session, WindowLike, parse_length
 
@@ -72,6 +73,7 @@ class Query:
     window: _Range
     slide: Length | None
 
+    @with_hints
     def __init__(
         self,
         range: WindowLike | _Range,

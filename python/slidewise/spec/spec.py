@@ -481,6 +481,8 @@ def given_spec(
         raise SpecError(
             f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
             f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r:.200}"
+            + f": give it by name, on={spec!r:.60}"
+            * isinstance(spec, str)
         )
     if request:
         names = ", ".join(f"{name}=" for name in request)

@@ -10,7 +10,7 @@ from typing import Any
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.formatting import wrap_lines
-from slidewise.frames.adapt import frame
+from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
@@ -129,6 +129,8 @@ def explain(
         about 40 ns per row on one core
     """
     request = given_keywords(locals())
+    if spec is None and on is None:
+        refuse_without_on(table)
     spec = given_spec(spec, request, "explain")
     source = frame(table.collect() if is_lazy(table) else table)
     require(source, spec.columns)

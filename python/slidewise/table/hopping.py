@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.adapt import frame
+from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
@@ -142,6 +142,8 @@ def hopping(
         [{'window_start': 1, 'window_end': 4, 'n': 2}]
     """
     request = given_keywords(locals())
+    if spec is None and on is None:
+        refuse_without_on(table)
     spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     return hopping_spec(table, spec, threads=threads)
 

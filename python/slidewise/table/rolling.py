@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument
-from slidewise.frames.adapt import frame
+from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
@@ -181,6 +181,8 @@ def rolling(
         [1, 1, 1]
     """
     request = given_keywords(locals())
+    if spec is None and on is None:
+        refuse_without_on(table)
     spec = given_spec(spec, request, "rolling", Spec.make)
     return rolling_spec(table, spec, at, threads=threads)
 

@@ -309,4 +309,4 @@ def _no_times(column: pa.Array, name: str) -> SpecError:
         return SpecError(what)
     if pa.types.is_dictionary(kind):
         return SpecError(f"{what}: cast it to its values ({kind.value_type}) first")
-    return SpecError(f"{what}: times are timestamps, dates or integers")
+    return SpecError(f"{what}: times are timestamps, dates, durations or integers")

@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex, overload
 import slidewise._core as _core
 from slidewise.aggregations.scalars import as_int, is_bool
 from slidewise.errors import SpecError
+from slidewise.hints import suggest_argument
 from slidewise.spec.durations import Length, parse_length
 from slidewise.window.costs import cost_fields
 
@@ -107,19 +108,21 @@ def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
 
 
 def checked_options(
-    algorithm: str, given: Mapping[str, Any]
+    algorithm: str, given: Mapping[str, Any], arguments: Iterable[str] = ()
 ) -> tuple[tuple[str, int | Length], ...]:
     """Checks the parameters of an algorithm, and sorts them as in the table.
 
     Args:
         algorithm: Its name.
         given: Values by name; a duration has the types of `last=`, or is a `Length`.
+        arguments: The names of other arguments, of which an unknown one may be meant.
     """
     parameters = ALGORITHMS[algorithm].parameters if algorithm in ALGORITHMS else ()
     known = {name: allowed for name, _, allowed in parameters}
     for name in given:
         if name not in known:
-            raise SpecError(_no_parameter(name, algorithm, known))
+            meant = suggest_argument(name, [*known, *arguments])
+            raise SpecError(_no_parameter(name, algorithm, known, meant))
     return tuple(
         (name, _checked(name, given[name], allowed))
         for name, allowed in known.items()
@@ -147,7 +150,7 @@ def checked_duration(name: str, value: Any) -> Length:
     return length
 
 
-def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:
+def _no_parameter(name: str, algorithm: str, known: Iterable[str], meant: str) -> str:
     has = [
         repr(one.name)
         for one in ALGORITHMS.values()
@@ -156,7 +159,7 @@ def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:
     if has:
         return f"{name}= is for algorithm={' or '.join(has)}, not {algorithm!r}"
     takes = ", ".join(f"{one}=" for one in known) or "none"
-    given = f"there is no argument {name}="
+    given = f"there is no argument {name}={meant}"
     return f"{given}; the parameters of algorithm {algorithm!r}: {takes}"
 
 

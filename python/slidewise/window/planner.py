@@ -371,7 +371,8 @@ def make_plan(
     lengths = None if ranges is None else _ranges(ranges)
     shared = lengths is not None or queries is not None
     checked_algorithm = checked_name(algorithm, shared, queries is not None)
-    parameters = checked_options(algorithm, options or {})
+    arguments = ("ties", "nan", "ranges" if shared else "last", "prefer", "dtype")
+    parameters = checked_options(algorithm, options or {}, arguments)
     durations = {name: of for name, of in parameters if isinstance(of, Length)}
     hint = None if prefer is None else one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
