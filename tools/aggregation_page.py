@@ -29,14 +29,13 @@ Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 - **associative**: partial results may be grouped in any way. All algorithms require it.
 - **commutative**: partial results may be combined in any order.
 - **invertible**: what was combined can be taken out again (`subtract_on_evict`,
-  `slick_deque`). `collect`, invertible in Table 2, is not declared so here: the oldest
-  value of a partial lies deep within it.
+  `slick_deque`). `collect` is not treated as invertible: removing the oldest value
+  means copying the list.
 - **selective**: a combine returns one of its operands, or one per part of a partial, as
   for `range` (`slick_deque`). Several selective aggregations are selective together.
 
 Aggregations without a partial result of bounded size are *holistic*: they need all
-values of the window at once. Requested with others, they run in a window of their own
-beside them.
+values of the window at once.
 
 | aggregation | answers | associative | commutative | invertible | selective |
 |-------------|---------|-------------|-------------|------------|-----------|

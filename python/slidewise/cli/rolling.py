@@ -54,9 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="use about this much memory (500MB, 4GB) besides the rows in the longest "
-        "window of one key, and sort the file on disk; 'unlimited' reads the whole "
-        "file. By default a file too large for the free memory is sorted on disk",
+        help="sort on disk, and keep to about this much memory, such as 4GB (at least "
+        "430MB, plus the longest window of one key); 'unlimited' loads the whole file. "
+        "By default a file too large for the free memory is sorted on disk",
     )
     parser.add_argument(
         "--any-order",

@@ -67,9 +67,9 @@ class KeyedWindows(Inspection):
     - "arrival": per row, when it arrives, over the rows that have arrived.
     - "final": per row, when the watermark passes it, over the whole table.
     - "update": per batch and key with new rows, the window at the key's latest row.
-    - "change": as "update", and per key when the watermark passes a time at which a row
-      leaves one of its windows: the windows at the watermark. So a table with the last
-      result of each key is as of the watermark or later.
+    - "change": as "update", plus a new result for each key whose window lost a row as
+      the watermark moved on. Keep the last result per key, and you have a table as of
+      the watermark, or of the latest row of a key.
     - "slide": per key and hopping window, when the watermark passes its end. A session
       is emitted when the watermark passes its last row by the gap. A window that a row
       closes (`until("flag")`, `every=rows(k)`) is emitted when it passes that row.

@@ -73,9 +73,10 @@ class Queryable(Locked):
         The results equal those of `rolling(rows, ..., at=)` over all rows that were not
         late, whether the watermark has passed them or not. Windows end at the time,
         whatever `emit` is. A key without rows has the results of an empty window.
-        Hopping windows are rolling ones of their length here: (at − length, at]. A
-        window of `until` holds the rows after the last flag, and with `plus=` all rows
-        of the window of its row; it can be queried at the watermark or later.
+        Hopping windows are rolling ones of their length here: (at − length, at]. An
+        `until` window holds the rows since the last flag; `plus=` adds its row to them,
+        and closes the window if its flag is true. It can be queried at the watermark or
+        later.
 
         Args:
             key: The key: a mapping from the columns of `by=`, a tuple in their order,

@@ -99,7 +99,7 @@ def explain(
         ties: Whether rows of equal time see one another, for `rolling`.
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or several, for `rolling`.
-        min_rows: Windows with fewer values give null.
+        min_rows: A window with fewer values gives null.
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".
         empty: Whether `hopping` includes windows without rows.

@@ -91,8 +91,8 @@ def hopping(
         closed: "left" for windows with start ≤ time < end, which is the default, or
             "right" for start < time ≤ end.
         nan: As for `rolling`.
-        min_rows: Windows with fewer values that are not null give null, except for
-            counts.
+        min_rows: A window with fewer values that are not null gives null. Counts are
+            always given.
         overflow: As for `rolling`.
         threads: As for `rolling`.
 

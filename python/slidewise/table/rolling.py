@@ -138,16 +138,16 @@ def rolling(
             later than it, as a server would have answered at the time; rows of equal
             arrival arrived together. `ties` is ignored; rows of equal time are in order
             of arrival, then in table order.
-        min_rows: Windows with fewer values that are not null give null, except for
-            counts.
+        min_rows: A window with fewer values that are not null gives null. Counts are
+            always given.
         offset: How much earlier windows end: with `"5m"` a window holds rows that are
             at least five minutes old.
         overflow: An integer result beyond its type raises `ResultOverflowError`
             ("raise") or is null ("null", as in Spark's `try_sum`). No result wraps.
         at: Another table with the columns `on`, `by` and `arrival`: windows end at its
             rows instead, and it is returned with the results. For point-in-time
-            correct features of labels. A window of `landmark` then ends with the last
-            row up to that time; `delta`, which is measured from a row, is refused.
+            correct features of labels. `landmark` then counts from the last landmark up
+            to the label's time. `delta` needs a row of its own and is refused.
         threads: The number of threads, which share the keys, or with few keys the
             windows; by default the cores of this process, but one per 65,536 rows.
             Results are the same to the last bit.
