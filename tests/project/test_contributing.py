@@ -96,3 +96,36 @@ def test_contributing_names_recipes_and_pages_that_are_there():
     assert [link for link in links if not (ROOT / link).exists()] == []
     tests = re.findall(r"`(tests/[\w/]+\.py)`", text)
     assert [path for path in tests if not (ROOT / path).exists()] == []
+
+
+RELEASE = (ROOT / "docs" / "contributing" / "release.md").read_text("utf-8")
+
+
+def test_files_that_the_page_of_releases_names_are_there():
+    quoted = re.findall(r"`([\w./-]+)`", RELEASE)
+    paths = [word for word in quoted if "/" in word or re.search(r"\.(md|toml)$", word)]
+    paths += re.findall(r"\b(\w+\.md)\b", RELEASE)
+    assert {"python/slidewise/spec/canonical.py", "tools/smoke.py"} <= set(paths)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    (benches,) = re.findall(r"`python -m (bench\.\w+)` and\s+`(bench\.\w+)`", RELEASE)
+    for module in benches:
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+
+
+def test_formats_are_where_the_page_of_releases_says():
+    """Each `NAME` stands in the file, or a file of the folder, named after it."""
+    (formats,) = re.findall(r"Formats are at\s+(.*?)\n\n", RELEASE, re.S)
+    named = re.findall(r"`(_?[A-Z]+)`|`([\w/]+/[\w.]*)`", formats)
+    names, seen = [], 0
+    for name, path in named:
+        if name:
+            names.append(name)
+            continue
+        target = ROOT / path
+        files = target.rglob("*.py") if target.is_dir() else [target]
+        text = "\n".join(file.read_text("utf-8") for file in files)
+        for one in names:
+            assert re.search(rf"^(pub )?(const )?{one}\b.* = ", text, re.M), (one, path)
+            seen += 1
+        names = []
+    assert seen == 7
