@@ -34,15 +34,7 @@ class Result(NamedTuple):
 
 
 class Named(Protocol):
-    """What has named columns."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of its columns."""
-
-
-class Frame(Protocol):
-    """A table of any library, as the kernel reads and extends it."""
+    """A table of named columns."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -55,6 +47,10 @@ class Frame(Protocol):
     @property
     def times_beside(self) -> str:
         """Where times are that are no column, as the end of a message; often empty."""
+
+
+class Frame(Named, Protocol):
+    """A table of any library, as the kernel reads and extends it."""
 
     def column(self, name: str) -> pa.Array:
         """A column as one Arrow array; the name occurs once."""

@@ -151,6 +151,8 @@ class Lists:
         SpecError: If a name is not text, or the lists differ in length.
     """
 
+    times_beside = ""
+
     def __init__(self, columns: Mapping[Any, Any]) -> None:
         self._columns = columns
         lengths = set()
