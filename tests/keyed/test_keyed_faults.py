@@ -51,12 +51,11 @@ def test_nan_in_a_late_row_or_a_deletion_is_ignored():
 
 
 def test_nan_in_history_is_refused_on_load():
-    spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "nan": "raise"}
-    keyed = sw.KeyedWindows(**spec, emit="arrival")
-    keyed.ingest(pa.table({"t": [1], "x": [1.0]}))
-    rows = pa.table({"t": [1], "x": [float("nan")]})
-    with pytest.raises(sw.SpecError, match="NaN in row 0"):
-        keyed._shard.load(rows)
+    """A shard holds some rows of a batch, so it names them by key and time."""
+    keyed = sw.KeyedWindows(**SUMS, nan="raise", emit="arrival")
+    keyed.ingest(rows([1]))
+    with pytest.raises(sw.SpecError, match="'x' is NaN in the row of k='a', t=2, "):
+        keyed._shard.load(rows([1, 2], values=[1.0, NAN]))
 
 
 def test_deletions_in_history_delete_its_rows():

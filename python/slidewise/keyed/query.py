@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import count
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
@@ -23,7 +23,6 @@ from slidewise.spec.spec import Spec, WindowSpec, derive
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import (
-    ValueColumn,
     decode_dictionary,
     group_codes,
     row_numbers,
@@ -315,12 +314,18 @@ class KeyedQuery:
         keys = rows.select([*by, TIME]).take(found)
         return keys.set_column(len(by), TIME, latest)
 
-    def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
+    def refuse_nan(
+        self,
+        rows: pa.Table,
+        watermark: int | None = None,
+        name_row: Callable[[int], str] = "row {} (counting from 0)".format,
+    ) -> None:
         """Checks a batch for NaN, for `nan="raise"`.
 
         Args:
             rows: The batch. Late rows and deletions may hold NaN.
             watermark: The watermark, or None.
+            name_row: Names a row of the batch in the message.
 
         Raises:
             SpecError: Naming the column and the row of the batch.
@@ -338,16 +343,23 @@ class KeyedQuery:
         for name in names:
             column = decode_dictionary(rows.column(name).combine_chunks())
             if pa.types.is_floating(column.type):
-                column = column if taken is None else pc.if_else(taken, column, None)
-                ValueColumn(name, column, "raise")
+                is_nan = pc.is_nan(column)
+                row = pc.index(
+                    is_nan if taken is None else pc.and_(is_nan, taken), True
+                ).as_py()
+                if row >= 0:
+                    raise SpecError(
+                        f"column {name!r} is NaN in {name_row(row)}, and ",
+                        Argument("nan", "raise"),
+                    )
 
     def refuse_values(self, rows: pa.Table) -> None:
         """As `refuse_nan`; also refuses windows on the grid that are beyond their type.
 
         Raises:
-            SpecError: Naming the column and the row, or the time.
+            SpecError: Naming the column and the row by its key and time, or the time.
         """
-        self.refuse_nan(rows)
+        self.refuse_nan(rows, name_row=self.naming(rows))
         if self.emit != "slide" or self.sessions or self.closing:
             return
         bits = 32 if pa.types.is_date32(self.times.original.type) else 64
