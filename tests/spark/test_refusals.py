@@ -1,10 +1,13 @@
 """A wrong call raises one SpecError, before any job starts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException, StreamingQueryException
+from streams import start
 
 import slidewise as sw
 from slidewise.spark import hopping, rolling
@@ -110,18 +113,68 @@ def test_custom_aggregations_need_a_return_type(trips: Any) -> None:
         rolling(trips, **{**CALL, "aggs": {"own": own("x")}})
 
 
+NO_TIME = "SpecError: column 't' has no time in the row of k='a', t=None: drop the rows"
+NAN = "SpecError: column 'x' is NaN in the row of k='a', t="
+BEYOND = "reaches beyond the times that int64 can hold: drop the row, or cast"
+OVERFLOW = "ResultOverflowError: sum('x') over the window '5s' of the row of k='a', t="
+SUM: dict[str, Any] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
+LATEST = "timestamp_micros(9223372036854775807)"
+
+
 @pytest.mark.parametrize(
-    ("row", "nan", "message"),
+    ("time", "value", "call", "message"),
     [
-        (("a", None, 1.0), "propagate", "'t' has no time in the row of k='a', t=None"),
-        (("a", 5, float("nan")), "raise", "'x' is NaN in the row of k='a', t=5"),
+        ("cast(null as timestamp)", "1", {"windows": "5s"}, NO_TIME),
+        ("5", "double('NaN')", {"windows": 5, "nan": "raise"}, f"{NAN}5, and nan='ra"),
+        ("timestamp_seconds(5)", str(2**62), {"windows": "5s"}, OVERFLOW),
+        (LATEST, "1", {"windows": "5s"}, "SpecError: column 't' holds a time before"),
+        (LATEST, "1", {"window": "5s", "then_by": "x"}, BEYOND),
     ],
 )
-def test_wrong_values_fail_the_job(
-    spark: Any, row: Any, nan: str, message: str
+def test_wrong_values_fail_the_job_in_one_line(
+    spark: Any, time: str, value: str, call: dict[str, Any], message: str
 ) -> None:
-    df = spark.createDataFrame([row], "k string, t long, x double")
-    aggs = {"s": sw.sum("x")}
-    frame = rolling(df, on="t", by="k", windows=5, aggs=aggs, nan=nan)
-    with pytest.raises(Exception, match=message):
+    df = spark.sql(f"select 'a' k, {time} t, {value} x from range(2)")
+    frame = (hopping if "window" in call else rolling)(df, **SUM, **call)
+    with pytest.raises(PythonException, match=re.escape(message)) as raised:
+        frame.collect()
+    first, own = str(raised.value).splitlines()
+    assert first == "An exception was thrown from the Python worker:"
+    assert own.startswith("slidewise.errors.")
+
+
+@pytest.mark.parametrize(
+    ("row", "call", "message"),
+    [
+        ("null, 1", {}, NO_TIME),
+        ("timestamp_seconds(7), double('NaN')", {"nan": "raise"}, NAN),
+        (f"timestamp_seconds(7), {2**62}", {}, OVERFLOW),
+    ],
+)
+def test_wrong_values_fail_the_stream_in_one_line(
+    spark: Any, tmp_path: Path, row: str, call: dict[str, Any], message: str
+) -> None:
+    df = spark.sql(f"select 'a' k, {row} from range(2)").toDF("k", "t", "x")
+    df = df.withColumn("t", df.t.cast("timestamp"))
+    df.write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(df.schema).parquet(str(tmp_path / "in"))
+    results = rolling(stream, **SUM, **call, windows="5s", late="1s", emit="arrival")
+    with pytest.raises(StreamingQueryException) as raised:
+        start(results, tmp_path, "out").awaitTermination()
+    first = str(raised.value).splitlines()[0]
+    assert "An exception was thrown from the Python worker: slidewise.errors." in first
+    assert message in first
+    assert "Traceback" not in str(raised.value)
+
+
+def test_errors_of_custom_aggregations_keep_their_traceback(spark: Any) -> None:
+    def lift(value: int) -> float:
+        return value / 0
+
+    own = sw.aggregation(
+        lift=lift, combine=max, identity=0, commutative=True, returns=float
+    )
+    df = spark.sql("select id t, id x from range(2)")
+    frame = rolling(df, on="t", windows=1, aggs={"own": own("x")})
+    with pytest.raises(PythonException, match=r"in lift\n(.*\n)*ZeroDivisionError"):
         frame.collect()

@@ -45,8 +45,8 @@ KINDS = {
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 # PySpark logs an exception as JSON, besides raising it.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-# The line of a worker's traceback with an error of slidewise begins with this.
-_ERROR_PREFIX = "slidewise.errors."
+# An error of slidewise in the message of a failed job.
+_OWN_ERROR = re.compile(r"slidewise\.errors\.\w+: (.*)")
 
 
 def roll(
@@ -134,7 +134,7 @@ def running(
                 spark.stop()
     except (PySparkException, Py4JError) as error:
         reason = explain_failure(_cause(str(error)))
-        if ours and _ERROR_PREFIX not in str(error):
+        if ours and _OWN_ERROR.search(str(error)) is None:
             is_wanted = True
             reason += f" (more of it in Spark's log, {log})"
         raise SlidewiseError(reason) from error
@@ -200,10 +200,10 @@ def _kind(path: str) -> str:
 
 def _cause(message: str) -> str:
     """The line of a failed job that names the reason."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith(_ERROR_PREFIX)]
+    own = _OWN_ERROR.findall(message)
     if own:
-        return own[-1].partition(": ")[2]
+        return str(own[-1])
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     # Java's errors follow the failed call, with the full names of their classes.
     java = [line for line in lines if line.startswith(": ")]
     return re.sub(r"^: (\w+\.)*", "", (java or lines or [""])[0])

@@ -13,6 +13,7 @@ from pyspark import cloudpickle
 from slidewise.frames.adapt import frame
 from slidewise.spark.skew_split import SplitBounds
 from slidewise.spark.sort_key import KEY_GROUP, check_times
+from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
@@ -39,25 +40,26 @@ def partition_function(
     blob = cloudpickle.dumps(spec)
 
     def run(batches: Batches) -> Batches:
-        spec = _unpickle(blob)
         prepare_worker()
-        rows: Batches = map(methodcaller("rename_columns", inputs), batches)
-        rows = checked_batches(rows, spec, order)
-        if order.runs == (KEY_GROUP,):
-            rows = _check_sort_keys(rows, spec)
-        if bounds is not None:
-            rows = map(partial(bounds.add_roles, spec=spec), rows)
-            # Windows of n rows need enough of them.
-            rows = bounds.check_overlap(rows) if any(bounds.min_rows) else rows
-        row_order = replace(order, is_checked=True)
-        if bounds is not None:
-            row_order = bounds.order(spec, row_order)
-        first = next(rows, None)
-        if first is None:
-            return
-        compute = hopping_batches if spec.is_hopping else rolling_batches
-        for results in compute(chain([first], rows), spec, first.schema, row_order):
-            yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
+        with one_line_errors():
+            spec = _unpickle(blob)
+            rows: Batches = map(methodcaller("rename_columns", inputs), batches)
+            rows = checked_batches(rows, spec, order)
+            if order.runs == (KEY_GROUP,):
+                rows = _check_sort_keys(rows, spec)
+            if bounds is not None:
+                rows = map(partial(bounds.add_roles, spec=spec), rows)
+                # Windows of n rows need enough of them.
+                rows = bounds.check_overlap(rows) if any(bounds.min_rows) else rows
+            row_order = replace(order, is_checked=True)
+            if bounds is not None:
+                row_order = bounds.order(spec, row_order)
+            first = next(rows, None)
+            if first is None:
+                return
+            compute = hopping_batches if spec.is_hopping else rolling_batches
+            for results in compute(chain([first], rows), spec, first.schema, row_order):
+                yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
 
     return run
 

@@ -35,6 +35,7 @@ from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
 from slidewise.spark.watermarks import timer_for, watermark_of
+from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
@@ -117,6 +118,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         self._head = handle.getValueState("directory", _BLOB)
         self._pages = handle.getMapState("pages", _PAGE, _BLOB)
 
+    @one_line_errors()
     def handleInitialState(  # noqa: N802
         self,
         key: Any,
@@ -134,6 +136,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
             transaction.shard.begin(initialState.latest)
         transaction.commit(None)
 
+    @one_line_errors()
     def handleInputRows(  # noqa: N802
         self,
         key: Any,
@@ -153,6 +156,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         transaction.commit(watermark)
         return transaction.output()
 
+    @one_line_errors()
     def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,

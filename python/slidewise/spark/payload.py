@@ -14,14 +14,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.errors import SpecError
 from slidewise.keyed.columns import joined
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import ROW
+from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
+from slidewise.table.batched_rolling import refuse_missing_times
 from slidewise.table.encoding import ValueColumn, key_hashes, row_numbers
 
 __all__ = ["PACKED", "Packer", "number_history", "unpack"]
@@ -64,8 +65,9 @@ class Packer:
         """Packs the rows of one task."""
         prepare_worker()
         yield _packed([(GUARD_BUCKET, self._guard)])
-        for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
-            yield from self._pack(rows)
+        with one_line_errors():
+            for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
+                yield from self._pack(rows)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.Table:
         table = pa.Table.from_batches([batch])
@@ -74,13 +76,7 @@ class Packer:
             table = table.filter(pc.invert(marked))
         # Workers get timestamps in the time zone of the session.
         table = table.select(self._query.schema.names).cast(self._query.schema)
-        times = table.column(self._query.spec.on)
-        if times.null_count:
-            row = table.filter(pc.is_null(times)).slice(0, 1).to_pylist()[0]
-            raise SpecError(
-                f"a row of the stream has no time in {self._query.spec.on!r}: {row}; "
-                "filter out such rows first"
-            )
+        refuse_missing_times(table, [self._query.spec.on], self._query.spec)
         return table
 
     def _pack(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 from slidewise.errors import Argument, SpecError
 from slidewise.io.parse_times import parse_times
 from slidewise.spark.columns import column
+from slidewise.spark.worker_errors import one_line_errors
 
 __all__ = ["read_text_times"]
 
@@ -70,8 +71,9 @@ def read_text_times(df: Any, names: Sequence[str], time_format: str | None) -> A
             columns = list(batch.columns)
             for name, kind in kinds.items():
                 at = names_in.index(name)
-                times = read(columns[at], name, arrival=name != names[0])
-                columns[at] = _cast_times(kind, times, name, zone)
+                with one_line_errors():
+                    times = read(columns[at], name, arrival=name != names[0])
+                    columns[at] = _cast_times(kind, times, name, zone)
             yield pa.RecordBatch.from_arrays(columns, names=names_in)
 
     fields = [

@@ -45,6 +45,7 @@ __all__ = [
     "describe_window",
     "needs_whole_keys",
     "open_run",
+    "refuse_missing_times",
     "result_schema",
     "rolling_batches",
     "run_codes",
@@ -462,14 +463,7 @@ def _sections(
 
 def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
     """Refuses rows without a time, and NaN with `nan="raise"`."""
-    for name in spec.times:
-        if not rows[name].null_count:
-            continue
-        row = pc.index(pc.is_null(rows[name]), True).as_py()
-        raise SpecError(
-            f"column {name!r} has no time in {describe_row(rows, row, spec)}: drop the "
-            "rows without a time, or fill them in"
-        )
+    refuse_missing_times(rows, spec.times, spec)
     if spec.nan != "raise":
         return
     for name in dict.fromkeys(of for _, agg in spec.aggs for of in agg.columns):
@@ -482,6 +476,20 @@ def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
                 f"column {name!r} is NaN in {describe_row(rows, row, spec)}, and ",
                 Argument("nan", "raise"),
             )
+
+
+def refuse_missing_times(
+    rows: pa.Table | pa.RecordBatch, names: Iterable[str], spec: Spec
+) -> None:
+    """Refuses rows without a time in one of the columns."""
+    for name in names:
+        if not rows[name].null_count:
+            continue
+        row = pc.index(pc.is_null(rows[name]), True).as_py()
+        raise SpecError(
+            f"column {name!r} has no time in {describe_row(rows, row, spec)}: drop the "
+            "rows without a time, or fill them in"
+        )
 
 
 def describe_row(
