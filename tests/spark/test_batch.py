@@ -313,6 +313,42 @@ def dt_decimal(text: str) -> Any:
     return Decimal(text)
 
 
+def test_strings_keep_their_collation(spark: Any, tmp_path: Path) -> None:
+    """Those that pass through, and results that are values of a column."""
+    rows = "values (1, 'B', 'b'), (2, 'b', 'c'), (3, 'a', 'd') as _(t, s, k)"
+    df = spark.sql(f"select t, s collate UTF8_LCASE s, k from {rows}")
+    aggs = {
+        "last": sw.last("s"),
+        "all": sw.collect("s"),
+        "text": sw.concat("s"),
+        "best": sw.arg_max("s", by="k"),
+        "n": sw.count("s"),
+    }
+    frame = rolling(df, on="t", windows=2, aggs=aggs, then_by="k")
+    kind = df.schema["s"].dataType
+    text = "string collate UTF8_LCASE"
+    kinds = [field.dataType.simpleString() for field in frame.schema][3:]
+    assert kinds == [text, f"array<{text}>", text, text, "bigint"]
+    windows = hopping(df, on="t", window=2, aggs=aggs, then_by="k")
+    assert [windows.schema[name].dataType for name in ("last", "text")] == [kind] * 2
+    timed = df.selectExpr("timestamp_seconds(t) t", "s", "k").schema
+    stream = spark.readStream.schema(timed).parquet(str(tmp_path))
+    call = {"on": "t", "windows": "2s", "aggs": aggs, "then_by": "k", "late": "1s"}
+    assert [field.dataType for field in rolling(stream, **call).schema][1:] == [
+        field.dataType for field in frame.schema
+    ][1:]
+    # Spark compares the results by the collation.
+    found = frame.where("last_2 = 'B' and best_2 = 'B'").orderBy("t").collect()
+    assert [(row.t, row.s, row.last_2, row.all_2) for row in found] == [
+        (1, "B", "B", ["B"]),
+        (2, "b", "b", ["B", "b"]),
+    ]
+    lower = df.selectExpr("t", "cast(lower(s) as string) s")
+    grouped = rolling(lower, on="t", by="s", windows=2, aggs={"n": sw.count()})
+    counts = sorted((row.t, row.s, row.n_2) for row in grouped.collect())
+    assert counts == [(1, "b", 1), (2, "b", 2), (3, "a", 1)]
+
+
 def test_every_aggregation_has_a_type_in_spark(spark: Any) -> None:
     table = timed(random_table(random.Random(7), 80, keys=2, span=60))
     aggs = {

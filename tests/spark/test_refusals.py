@@ -178,3 +178,35 @@ def test_errors_of_custom_aggregations_keep_their_traceback(spark: Any) -> None:
     frame = rolling(df, on="t", windows=1, aggs={"own": own("x")})
     with pytest.raises(PythonException, match=r"in lift\n(.*\n)*ZeroDivisionError"):
         frame.collect()
+
+
+COLLATED = """
+select timestamp_seconds(1) t, id, s collate UTF8_LCASE s,
+struct(s collate UNICODE a) r, array(s collate UTF8_BINARY_RTRIM) l
+from values (1, 'A'), (2, 'a') as _(id, s)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"by": "s"}, "by='s' compares strings by UTF8_LCASE, which Python"),
+        ({"by": "r"}, "by='r' .* by UNICODE, .*cast\\('struct<a:string>'\\)"),
+        ({"by": "l"}, "by='l' compares strings by UTF8_BINARY_RTRIM"),
+        ({"then_by": "s"}, "then_by='s' compares"),
+        ({"aggs": {"n": sw.max("s")}}, r"max\('s'\) compares"),
+        ({"aggs": {"n": sw.count_distinct("s")}}, r"count_distinct\('s'\) compares"),
+        ({"aggs": {"n": sw.mode("s")}}, r"mode\('s'\) compares"),
+        ({"aggs": {"n": sw.collect_distinct("s")}, "then_by": "id"}, "collect_dis"),
+        ({"aggs": {"n": sw.arg_max("id", by="s")}, "then_by": "id"}, "arg_max"),
+        ({"aggs": {"n": sw.approx_count_distinct("s")}}, "approx_count_distinct"),
+    ],
+)
+def test_strings_with_a_collation_are_not_compared(
+    spark: Any, tmp_path: Path, call: dict[str, Any], message: str
+) -> None:
+    rows = spark.sql(COLLATED)
+    stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path))
+    for df in (rows, stream):
+        with pytest.raises(sw.SpecError, match=message):
+            rolling(df, **{**CALL, "by": None, "late": "1s", **call})

@@ -1,15 +1,17 @@
 """Schemas of inputs and results, in Spark and in Arrow."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.spark.collations import collated_results, refuse_collations
 from slidewise.spark.columns import RESERVED_PREFIX
 from slidewise.spark.versions import utc_schema
 from slidewise.spec.spec import Spec
@@ -73,11 +75,12 @@ def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructTyp
     rows = arrow_schema(df)
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
-        inputs = {field.name: field for field in df.schema}
-        keys = [inputs[name] for name in spec.by]
-        return _append_results(hopping_schema(spec, rows), keys)
-    _check_case(rows.names, spec)
-    return _append_results(result_schema(spec, rows), list(df.schema))
+        results, inputs = hopping_schema(spec, rows), [df.schema[k] for k in spec.by]
+    else:
+        _check_case(rows.names, spec)
+        results, inputs = result_schema(spec, rows), list(df.schema)
+    refuse_collations(df, spec, extra)
+    return _append_results(results, inputs, collated_results(df, spec))
 
 
 def _check_return_types(spec: Spec) -> None:
@@ -92,10 +95,16 @@ def _check_return_types(spec: Spec) -> None:
             )
 
 
-def _append_results(schema: pa.Schema, inputs: list[StructField]) -> StructType:
+def _append_results(
+    schema: pa.Schema, inputs: list[StructField], collated: Mapping[str, DataType]
+) -> StructType:
     """Returns the input fields as they are, followed by those of the results."""
     results = [
-        StructField(field.name, from_arrow_type(field.type, True), field.nullable)
+        StructField(
+            field.name,
+            collated.get(field.name) or from_arrow_type(field.type, True),
+            field.nullable,
+        )
         for field in list(schema)[len(inputs) :]
     ]
     return StructType([*inputs, *results])

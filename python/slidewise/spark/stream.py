@@ -25,6 +25,7 @@ from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch import drop_deleted
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
+from slidewise.spark.collations import collated_results
 from slidewise.spark.columns import column
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
@@ -130,12 +131,15 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
 def _output_struct(df: Any, query: StreamQuery, flags: bool) -> StructType:
     """Returns the schema of the output: input columns as they are, then results."""
     inputs = {field.name: field for field in df.schema}
+    collated = collated_results(df, query.spec)
     # A result of hopping windows may have the name of an input column.
     kept = query.spec.by if query.spec.is_hopping else query.schema.names
     fields = [
         inputs[field.name]
         if field.name in kept
-        else StructField(field.name, from_arrow_type(field.type, True))
+        else StructField(
+            field.name, collated.get(field.name) or from_arrow_type(field.type, True)
+        )
         for field in query.output
     ]
     if flags:
