@@ -200,6 +200,14 @@ def test_a_machine_too_busy_to_start_a_python() -> None:
     assert "too busy" in _explain_failure(Namespace(), reason)
 
 
+def test_an_error_of_slidewise_within_a_line_is_the_reason() -> None:
+    from slidewise.cli.spark import _cause
+
+    own = "slidewise.errors.SpecError: column 't' has no time: drop the rows"
+    message = f"[STREAM_FAILED] Query terminated: {own}\n SQLSTATE: 38000\nPlan: x"
+    assert _cause(message) == "column 't' has no time: drop the rows"
+
+
 def test_ctrl_c_ends_the_stream(source, tmp_path: Path) -> None:
     """The answers so far are written, and the exit code is 130."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]

@@ -115,7 +115,7 @@ def test_custom_aggregations_need_a_return_type(trips: Any) -> None:
 
 NO_TIME = "SpecError: column 't' has no time in the row of k='a', t=None: drop the rows"
 NAN = "SpecError: column 'x' is NaN in the row of k='a', t="
-BEYOND = "reaches beyond the times that int64 can hold: drop the row, or cast"
+BEYOND = "around the row of k='a', t=9223372036854775807 (timestamp[us, tz=UTC]) rea"
 OVERFLOW = "ResultOverflowError: sum('x') over the window '5s' of the row of k='a', t="
 SUM: dict[str, Any] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
 LATEST = "timestamp_micros(9223372036854775807)"

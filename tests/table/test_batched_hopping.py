@@ -131,3 +131,12 @@ def test_windows_outgrow_a_narrow_column(kind: pa.DataType) -> None:
         "window_end": [5, 129],
         "n": [1, 1],
     }
+
+
+def test_a_window_beyond_int64_is_named_by_its_row() -> None:
+    """Batches have no row numbers that the caller knows."""
+    spec = Spec.make_hopping(on="t", by="k", window=5, aggs={"n": sw.count()})
+    rows = pa.table({"t": [1, 2**63 - 1], "k": ["a", "b"]})
+    message = "the window of '5' around the row of k='b', t=9223372036854775807 reaches"
+    with pytest.raises(sw.SpecError, match=message):
+        list(hopping_batches(rows.to_batches(max_chunksize=1), spec, rows.schema))

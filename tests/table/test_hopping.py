@@ -334,6 +334,11 @@ def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) 
         (253_402_214_400, pa.timestamp("s", "UTC"), "window_end=10000-01-01 00:00:00"),
         (2_932_896, pa.date32(), "window_end=10000-01-01"),
         (
+            2**62,
+            pa.timestamp("us", "UTC"),
+            r"window_end=4611686054400000000 \(timestamp\[us, tz=UTC\]\)",
+        ),
+        (
             2**62 - 1,
             pa.duration("s"),
             r"window_end=4611686018427446400 \(duration\[s\]\)",

@@ -15,6 +15,7 @@ from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import (
     Order,
     checked_batches,
+    describe_row,
     needs_whole_keys,
     run_codes,
     whole_keys,
@@ -112,6 +113,7 @@ class _Hopping:
         if not rows.num_rows:
             return
         request = KernelCall(frame(rows), self._spec)
+        request.name_row = lambda row: describe_row(rows, row, self._spec)
         windows = find_windows(request, self._spec)
         codes = run_codes(rows, self._runs)
         runs = codes.take(windows.rows)

@@ -533,8 +533,10 @@ def _format_scalar(value: pa.Scalar) -> str:
         return str(value)
     except (OverflowError, ValueError):
         pass
-    # Python's datetimes end with the year 9999, Arrow's text somewhat later.
-    text: str = value.cast(pa.string()).as_py()
-    if pa.types.is_duration(value.type) or "out of range" in text:
+    # Python's datetimes end with the year 9999, Arrow's text with 32767. With a time
+    # zone Arrow prints another year for later ones.
+    zoned = pa.types.is_timestamp(value.type) and value.type.tz is not None
+    local = value.cast(pa.timestamp(value.type.unit)) if zoned else value
+    if pa.types.is_duration(value.type) or "out of range" in str(local.cast("string")):
         return f"{value.value} ({value.type})"
-    return text
+    return str(value.cast("string"))

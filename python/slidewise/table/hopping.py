@@ -286,8 +286,9 @@ def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
             shift = window_ticks(window.as_offset, request.times)
             found = _hops(request, window, (length, every, shift % every), spec.empty)
     except OverflowError as error:
+        name_row = request.name_row or "row {} (counting from 0)".format
         raise SpecError(
-            f"the window of {window.label!r} around row {error} (counting from 0) "
+            f"the window of {window.label!r} around {name_row(int(str(error)))} "
             "reaches beyond the times that int64 can hold: drop the row, or cast the "
             f"column {spec.on!r} to a coarser unit"
         ) from None
