@@ -20,7 +20,7 @@ PACKAGE = Path(sw.__file__).parent
 
 # From the ground up. Packages on one floor do not import one another.
 FLOORS = (
-    {"_core", "errors", "formatting", "hint_words", "hints"},
+    {"_core", "caching", "errors", "formatting", "hint_words", "hints"},
     {"frames", "aggregations"},
     {"spec"},
     {"table"},

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import format_tick

@@ -14,11 +14,11 @@ import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, Protocol, SupportsBytes
 
 import pyarrow as pa
 
+from slidewise.caching import cached_property
 from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import NUMBER, TIME, bytes_of, one_batch
 

@@ -7,13 +7,13 @@ calls the kernels of tables, so its results equal those of tables.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import count
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import one_array

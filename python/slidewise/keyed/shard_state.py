@@ -10,13 +10,13 @@ import json
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
+from slidewise.caching import cached_property
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import one_array
 from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view, joined, one_batch

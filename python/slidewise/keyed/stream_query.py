@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
+from slidewise.caching import cached_property
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken

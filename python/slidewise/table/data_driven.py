@@ -7,12 +7,12 @@ these *positions* a window is a range, which kernels answer as a range of times.
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
 from slidewise.spec.spec import WindowSpec

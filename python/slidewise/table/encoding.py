@@ -10,13 +10,13 @@ The kernel has these two types. A column of another type has three encodings:
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations.compiled import Compiled
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import one_array
 from slidewise.frames.column_types import type_without_view

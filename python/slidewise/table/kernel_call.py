@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import slidewise._core as _core
 from slidewise.aggregations.base import HOLISTIC, Aggregation
 from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.scalars import as_int
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
