@@ -1,6 +1,7 @@
 """`threads=`: the same answers to the last bit, errors that name the row, Ctrl-C."""
 
 import _thread
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from forking import in_child, running
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
@@ -264,3 +266,21 @@ def test_ctrl_c_stops_all_threads() -> None:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - started < 30
     timer.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+# From Python 3.12 on, of processes that have several threads.
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_child_of_a_fork_starts_threads_of_its_own() -> None:
+    """While another thread waits for those of its own call."""
+    count = 100_000
+    rows = pa.table({"t": range(count), "k": [at % 7 for at in range(count)]})
+
+    def work() -> pa.Table:
+        aggs = {"n": sw.count(), "m": sw.median("t")}
+        return sw.rolling(rows, on="t", by="k", windows=50, aggs=aggs, threads=2)
+
+    wanted = work()
+    with running(work):
+        for _ in range(2):
+            assert in_child(lambda: work().equals(wanted))

@@ -10,6 +10,7 @@ use crate::bulk::Batch;
 use crate::clock::Clock;
 use crate::errors::spec_error;
 use crate::fast_path::{FastPath, fast_cell};
+use crate::forks::detach_shared;
 use crate::inputs::{Paired, Role, Type};
 use crate::locking::Access;
 use crate::scalars::small_int;
@@ -162,7 +163,7 @@ impl Access {
         let mut columns = batch.columns;
         let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
         let spec = self.spec_after(&batch.wider);
-        let done = py.detach(|| {
+        let done = detach_shared(py, || {
             let mut typed = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;
             let mut dtypes = self.types(&state, &batch.wider)?;

@@ -9,6 +9,7 @@ use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
 use crate::arrow::{ArrowArray, NumberArray, import};
+use crate::forks::detach_shared;
 use crate::key_bytes::{KeyBytes, decode};
 use crate::keyed_inputs::{EntryColumns, EntryTuple, Incoming, QueryPoints, read_columns};
 use crate::native;
@@ -88,7 +89,7 @@ impl KeyedStore {
     ) -> PyResult<usize> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let gone = self.gone(gone)?;
-        Ok(py.detach(|| {
+        Ok(detach_shared(py, || {
             let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
             self.store.insert(gone, incoming.rows(&incoming.views()))
         }))
@@ -115,7 +116,7 @@ impl KeyedStore {
         let arrivals = NumberArray::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
         let spans = read_spans(&windows)?;
-        let (outputs, changed) = py.detach(|| {
+        let (outputs, changed) = detach_shared(py, || {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
             let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
@@ -136,7 +137,7 @@ impl KeyedStore {
     ) -> PyResult<Exported> {
         let given = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
-        let outputs = py.detach(|| {
+        let outputs = detach_shared(py, || {
             let views = given.views();
             let points = given.points(views.as_deref());
             self.store.query(&points, &spans)
@@ -154,7 +155,7 @@ impl KeyedStore {
     ) -> PyResult<Vec<ArrowArray>> {
         let given = self.query_points(&keys, times, None)?;
         let spans = read_spans(&windows)?;
-        let firsts = py.detach(|| self.store.first_times(&given.points(None), &spans));
+        let firsts = detach_shared(py, || self.store.first_times(&given.points(None), &spans));
         Ok(export_times(firsts))
     }
 
@@ -191,7 +192,7 @@ impl KeyedStore {
             min_rows,
             most: most.values().to_vec(),
         };
-        let (outputs, changes) = py.detach(|| {
+        let (outputs, changes) = detach_shared(py, || {
             let views = given.views();
             let points = given.points(views.as_deref());
             self.store.query_with_changes(&points, &spans, &results)
@@ -267,7 +268,7 @@ impl KeyedStore {
             columns.clear();
         }
         let times = vec![at; keys.view().len()];
-        let numbers = py.detach(|| {
+        let numbers = detach_shared(py, || {
             let (keys, times, plus) = (keys.view(), &times[..], None);
             let points = Points { keys, times, plus };
             self.store.query_numbers(&points, &prepared.sorted)
@@ -289,7 +290,7 @@ impl KeyedStore {
             return Ok(None);
         };
         let times = vec![at; keys.view().len()];
-        let numbers = py.detach(|| {
+        let numbers = detach_shared(py, || {
             let (keys, times, plus) = (keys.view(), &times[..], None);
             let points = Points { keys, times, plus };
             self.store.query_numbers(&points, &prepared.sorted)
@@ -308,7 +309,9 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
         let given = self.query_points(&keys, times, None)?;
-        let outputs = py.detach(|| self.store.query(&given.points(None), &prepared.spans));
+        let outputs = detach_shared(py, || {
+            self.store.query(&given.points(None), &prepared.spans)
+        });
         prepared.named(py, outputs, given.times.len())
     }
 
@@ -316,7 +319,7 @@ impl KeyedStore {
     /// columns there is one key.
     fn last_times(&self, py: Python<'_>, keys: Vec<Bound<'_, PyAny>>) -> PyResult<ArrowArray> {
         let keys = KeyBytes::read_all(&keys)?;
-        let lasts = py.detach(|| self.store.last_times(keys.view()));
+        let lasts = detach_shared(py, || self.store.last_times(keys.view()));
         Ok(ArrowArray::new(Int64Array::from(lasts).into()))
     }
 
@@ -334,7 +337,7 @@ impl KeyedStore {
         let until = NumberArray::import_keys(until, "until")?;
         check_length(&until, &since)?;
         let keys = KeyBytes::read(&keys, since.len())?;
-        let (points, numbers) = py.detach(|| {
+        let (points, numbers) = detach_shared(py, || {
             let ranges: (&[i64], &[i64]) = (since.values(), until.values());
             self.store.rows(keys.view(), ranges)
         });
@@ -351,14 +354,14 @@ impl KeyedStore {
         numbers: &Bound<'_, PyAny>,
     ) -> PyResult<ArrowArray> {
         let entries = self.entries(&keys, times, numbers)?;
-        let held = py.detach(|| self.store.holds(entries.view()));
+        let held = detach_shared(py, || self.store.holds(entries.view()));
         Ok(ArrowArray::new(BooleanArray::from(held).into()))
     }
 
     /// All keys, as columns of their types, and the times of their last entries: sorted by
     /// these times, then by the bytes of the key.
     fn keys(&self, py: Python<'_>) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
-        let list = py.detach(|| self.store.keys());
+        let list = detach_shared(py, || self.store.keys());
         let columns = self.decoded(list.view(), 0..list.lasts.len())?;
         Ok((
             columns,
@@ -380,7 +383,7 @@ impl KeyedStore {
         until: i64,
     ) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
         let grid = read_grid(length, every, offset)?;
-        let found = py.detach(|| self.store.windows(&grid, since, until));
+        let found = detach_shared(py, || self.store.windows(&grid, since, until));
         let (list, ends) = found.ok_or_else(|| PyMemoryError::new_err(MAX_WINDOWS))?;
         let keys = ends.iter().map(|(_, key)| *key as usize);
         let columns = self.decoded(list.view(), keys)?;
@@ -398,7 +401,7 @@ impl KeyedStore {
         since: Option<i64>,
     ) -> PyResult<Option<i64>> {
         let grid = read_grid(length, every, offset)?;
-        Ok(py.detach(|| self.store.next_window(&grid, since)))
+        Ok(detach_shared(py, || self.store.next_window(&grid, since)))
     }
 
     /// Removes the sessions whose last entry is at or before `until`, which no row after
@@ -409,25 +412,25 @@ impl KeyedStore {
         if gap < 0 {
             return Err(PyValueError::new_err("gap must not be negative"));
         }
-        let numbers = py.detach(|| self.store.sessions(gap, until));
+        let numbers = detach_shared(py, || self.store.sessions(gap, until));
         Ok(ArrowArray::new(Int64Array::from(numbers).into()))
     }
 
     /// No session has its last entry before this time; None without entries.
     fn next_session(&self, py: Python<'_>, gap: i64) -> Option<i64> {
-        py.detach(|| self.store.next_session(gap))
+        detach_shared(py, || self.store.next_session(gap))
     }
 
     /// Allows to evict, per key, the entries at or before a time, except the last `keep_rows` of
     /// them; removes keys without other entries. Returns the number of these keys.
     #[pyo3(signature = (until, keep_rows = 0))]
     fn evict(&self, py: Python<'_>, until: i64, keep_rows: usize) -> usize {
-        py.detach(|| self.store.evict(until, keep_rows))
+        detach_shared(py, || self.store.evict(until, keep_rows))
     }
 
     /// Drops the keys whose last entry is at or before a time; returns their number.
     fn drop_idle(&self, py: Python<'_>, until: i64) -> usize {
-        py.detach(|| self.store.drop_idle(until))
+        detach_shared(py, || self.store.drop_idle(until))
     }
 
     fn __len__(&self) -> usize {

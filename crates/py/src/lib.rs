@@ -17,7 +17,7 @@
 //! keyed_inputs sketches untyped
 //! hashing key_bytes row_numbers waiting
 //! arrow batch_message catalogue clock inputs native
-//! errors object_store scalars schedules signals
+//! errors forks object_store scalars schedules signals
 //! ```
 
 mod answers;
@@ -30,6 +30,7 @@ mod columns;
 mod dtype_inference;
 mod errors;
 mod fast_path;
+mod forks;
 mod hashing;
 mod inputs;
 mod inserting;
@@ -68,6 +69,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    forks::register(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::ArrowArray>()?;
     module.add_class::<spec::Spec>()?;

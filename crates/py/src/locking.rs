@@ -1,6 +1,6 @@
 //! The lock of a window, and the functions that its methods share.
 //!
-//! Two rules make callbacks and threads safe:
+//! Two rules make callbacks and threads safe; forks need the first one, too (`forks.rs`):
 //!
 //! 1. No Python code runs while the lock is held: values are converted before and
 //!    answers after, and evicted objects are released after. So a thread never waits for
@@ -11,6 +11,7 @@
 //!    step at its end.
 
 use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
@@ -20,6 +21,7 @@ use pyo3::sync::MutexExt;
 use crate::clock::Clock;
 use crate::errors::{busy_error, internal_error, spec_error, with_note};
 use crate::fast_path::FastPath;
+use crate::forks::Pass;
 use crate::inputs::{Nan, Type};
 use crate::object_store::ObjectStore;
 use crate::scalars::small_int;
@@ -62,6 +64,28 @@ impl Drop for Entered<'_> {
         ENTERED.with_borrow_mut(|windows| {
             windows.pop();
         });
+    }
+}
+
+/// The locked state. It is unlocked before the pass is given back.
+pub(crate) struct StateGuard<'a> {
+    state: MutexGuard<'a, State>,
+    _pass: Option<Pass>,
+}
+
+impl Deref for StateGuard<'_> {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for StateGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 }
 
@@ -222,24 +246,28 @@ impl Access {
 
     /// Locks with the GIL held, releasing it while another thread has the lock.
     #[inline]
-    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<StateGuard<'_>> {
         self.refuse_reentry()?;
         self.lock_entered(py)
     }
 
     /// The same for a call that has entered the window itself.
     #[inline]
-    pub(crate) fn lock_entered(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn lock_entered(&self, py: Python<'_>) -> PyResult<StateGuard<'_>> {
         match self.state.try_lock() {
-            Ok(state) => Ok(state),
+            Ok(state) => Ok(StateGuard { state, _pass: None }),
             Err(TryLockError::WouldBlock) => {
-                self.state.lock_py_attached(py).map_err(|_| poisoned())
+                // The lock is held while this thread waits for the GIL.
+                let pass = py.detach(Pass::take);
+                let state = self.state.lock_py_attached(py).map_err(|_| poisoned())?;
+                let _pass = Some(pass);
+                Ok(StateGuard { state, _pass })
             }
             Err(TryLockError::Poisoned(_)) => Err(poisoned()),
         }
     }
 
-    /// Locks with the GIL released.
+    /// Locks within [`detach_shared`](crate::forks::detach_shared).
     pub(crate) fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.lock().map_err(|_| poisoned())
     }

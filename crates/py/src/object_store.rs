@@ -168,7 +168,7 @@ impl ObjectStore {
     }
 
     fn index<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
-        self.index.get_or_init(|| PyDict::new(py).unbind()).bind(py)
+        get_or_set(&self.index, || PyDict::new(py).unbind()).bind(py)
     }
 
     /// The key in a slot, unless its last token is gone.
@@ -370,8 +370,18 @@ pub(crate) fn canonical<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
         return value.clone();
     }
     let py = value.py();
-    let shared = NAN.get_or_init(|| PyFloat::new(py, f64::NAN).unbind());
+    let shared = get_or_set(&NAN, || PyFloat::new(py, f64::NAN).unbind());
     shared.bind(py).clone().into_any()
+}
+
+/// As `get_or_init`, but `make` runs outside of the cell's lock: Python may collect garbage when
+/// it makes an object, and so run any code.
+fn get_or_set<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    if let Some(value) = cell.get() {
+        return value;
+    }
+    let made = make();
+    cell.get_or_init(|| made)
 }
 
 /// Nothing that could panic runs under these locks, so a poisoned one is still whole.
