@@ -83,6 +83,10 @@ class KeyedWindows(Inspection):
     `watermark` and `late_count` may be read at any time. A call from within a call
     (from a function of a custom aggregation) raises `WindowBusyError`.
 
+    A child of a fork (gunicorn `--preload`, multiprocessing) has a copy of its own: all
+    calls that other threads had ended, and nothing of those that they had not. It does
+    not have these threads.
+
     Args:
         spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
             given.
@@ -201,7 +205,7 @@ class KeyedWindows(Inspection):
         self._saved: frozenset[int] = frozenset()
         # The last snapshot, on which `changes` is based.
         self._checksum: int | None = None
-        self._is_ahead, self._before = False, None
+        self._is_ahead = False
         self.late_count = 0
         columns = parse_schema(schema)
         if columns is not None:
@@ -238,15 +242,12 @@ class KeyedWindows(Inspection):
             >>> w.late_count
             1
         """
-        first = self._query is None
-        try:
+        if self._query is not None:
             self._ingest(*self._read_batch(batch))
-        except BaseException:
-            if first and self._largest is None:
-                # Without rows, the columns are not fixed.
-                self._query, self._shard, self._directory = None, None, None
-                self._delay, self._kept = 0, 0
-            raise
+            return
+        # If it fails, the columns are not fixed.
+        with self._transaction():
+            self._ingest(*self._read_batch(batch))
 
     def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
         query.refuse_nan(rows, self._watermark)

@@ -1,11 +1,17 @@
-"""`Locked`: objects whose calls wait for one another, with copies and pickles."""
+"""`Locked`: objects whose calls wait for one another, with copies and pickles.
 
+A child of `os.fork` has only the thread that forked. Its objects get new locks, and the
+next call rolls back what a call of another thread had not finished.
+"""
+
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from threading import Lock, get_ident
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from weakref import WeakSet
 
 from slidewise.errors import WindowBusyError
 
@@ -38,7 +44,18 @@ class Locked:
 
     _derived: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self) -> None:
+    _lock: Lock
+    # The thread that holds the lock; 0 for none.
+    _owner: int
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """An object with a lock of its own."""
+        made = super().__new__(cls)
+        made._renew_lock()
+        _live.add(made)
+        return made
+
+    def _renew_lock(self) -> None:
         self._lock, self._owner = Lock(), 0
 
     @contextmanager
@@ -67,7 +84,7 @@ class Locked:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """An independent copy."""
-        twin = object.__new__(type(self))
+        twin = type(self).__new__(type(self))
         memo[id(self)] = twin
         twin.__dict__.update(self._state(memo))
         twin._derive()
@@ -75,13 +92,11 @@ class Locked:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of the state, for pickle."""
-        state = self._state({})
-        del state["_lock"]
-        return state
+        return self._state({})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restores the state, for pickle."""
-        self.__dict__.update(state, _lock=Lock())
+        self.__dict__.update(state)
         self._derive()
 
     def _roll_back(self) -> None:
@@ -90,9 +105,34 @@ class Locked:
     def _derive(self) -> None:
         """Computes the derived attributes that every call needs."""
 
+    def _restore_attributes(self) -> None:
+        """Restores the attributes before a call that did not finish.
+
+        `_roll_back` restores the rest when they are next used.
+        """
+
+    def _after_fork(self) -> None:
+        """Frees the lock in a child, unless the thread that forked holds it."""
+        if self._owner != get_ident():
+            self._renew_lock()
+            self._restore_attributes()
+
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """A copy of the state, with a new lock."""
+        """A copy of the state, without the lock."""
         with self._locked():
-            memo[id(self._lock)] = Lock()
-            none = dict.fromkeys(self._derived)
-            return {**deepcopy({**vars(self), **none}, memo), "_owner": 0}
+            state = {**vars(self), **dict.fromkeys(self._derived)}
+            del state["_lock"], state["_owner"]
+            return deepcopy(state, memo)
+
+
+# The objects of this process.
+_live: WeakSet[Locked] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for each in _live:
+        each._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

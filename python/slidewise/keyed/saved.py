@@ -28,6 +28,8 @@ _T = TypeVar("_T")
 _FIELDS = (
     *("_largest", "_watermark", "late_count", "_answers"),
     *("_directory", "_checksum", "_saved", "_is_ahead"),
+    # The first batch sets these.
+    *("_query", "_delay", "_kept"),
 )
 
 
@@ -52,7 +54,7 @@ class Snapshots(Queryable):
     _saved: frozenset[int]
     _checksum: int | None
     _is_ahead: bool
-    _before: tuple[dict[str, Any], dict[int, SupportsBytes | None]] | None
+    _before: tuple[dict[str, Any], dict[int, SupportsBytes | None]] | None = None
     _query: StreamQuery | None
     _late_rows: str
     _delay: int
@@ -92,7 +94,13 @@ class Snapshots(Queryable):
 
     @contextmanager
     def _transaction(self) -> Iterator[dict[int, SupportsBytes | None]]:
-        """Rolls back on an exception; the caller fills the dict with earlier pages."""
+        """Rolls back on an exception; the caller fills the dict with earlier pages.
+
+        A transaction within another is part of it.
+        """
+        if self._before is not None:
+            yield self._before[1]
+            return
         before = {name: getattr(self, name) for name in _FIELDS}
         before["_answers"] = [*self._answers]
         pages: dict[int, SupportsBytes | None] = {}
@@ -111,15 +119,17 @@ class Snapshots(Queryable):
         """
         if self._before is None:
             return
-        fields, pages = self._before
-        self._store.restore(pages)
-        for name, value in fields.items():
-            setattr(self, name, value)
+        self._store.restore(self._before[1])
+        self._restore_attributes()
         if self._query is None:  # the first batch failed
-            self._shard, self._directory = None, None
+            self._shard = None
         else:
             self._shard = self._open(self._query, self._directory)
         self._before = None
+
+    def _restore_attributes(self) -> None:
+        if self._before is not None:
+            vars(self).update(self._before[0])
 
     @synchronized
     def to_bytes(self) -> bytes:
@@ -186,7 +196,8 @@ class Snapshots(Queryable):
 
     def _mark(self, checksum: int) -> None:
         """Records the snapshot on which `changes` is based."""
-        self._checksum, self._saved, self._is_ahead = checksum, self._pages, False
+        # In one step: a call that ends between two would leave half a record.
+        vars(self).update(_checksum=checksum, _saved=self._pages, _is_ahead=False)
 
     def _head(self) -> dict[str, Any]:
         """The query, and the position of the stream, for snapshots."""
