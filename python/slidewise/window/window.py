@@ -85,8 +85,8 @@ class Window(_core.Window):
             algorithm needs.
 
     A call that raises leaves the window unchanged. Threads may share a window: calls
-    wait for one another. `WindowBusyError` means that code within a call (an iterable,
-    an `__index__`) uses the same window.
+    wait for one another. A child of a fork has a copy of its own. `WindowBusyError`
+    means that code within a call (an iterable, an `__index__`) uses the same window.
 
     A window of numbers takes about 17 bytes per entry, one of missing values about 50.
     Until the first value of a column decides its type, each row takes 8 bytes more, and
