@@ -3,12 +3,14 @@
 `make test-spark-versions` runs them; here the installed one poses as them.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyspark
 import pytest
+from forking import in_child
 
 import slidewise as sw
 from slidewise.cli.main import main
@@ -105,3 +107,14 @@ def test_the_java_of_a_version(
         monkeypatch.setattr(jre, "_bundled_home", lambda newest: None)
     with pytest.raises(SlidewiseError, match=message):
         jre.java_home()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_child_that_ends_leaves_the_java_of_its_parent(tmp_path: Path) -> None:
+    home = tmp_path / "java"
+    home.mkdir()
+    in_child(lambda: jre._remove_own(home, os.getppid()))
+    assert home.exists()
+    jre._remove_own(home, os.getpid())
+    assert not home.exists()

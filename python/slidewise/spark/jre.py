@@ -101,7 +101,7 @@ def _bundled_home(newest: float) -> str | None:
     if "jdk.incubator.vector" in modules.stdout:
         return str(JAVA_HOME)
     home = Path(tempfile.mkdtemp(prefix="slidewise-java-"))
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    atexit.register(_remove_own, home, os.getpid())
     launcher = home / "bin" / "java"
     launcher.parent.mkdir()
     launcher.write_text(
@@ -115,3 +115,9 @@ def _bundled_home(newest: float) -> str | None:
     )
     launcher.chmod(0o755)
     return str(home)
+
+
+def _remove_own(home: Path, owner: int) -> None:
+    """Removes a home at the end of the process that made it, not at that of a child."""
+    if os.getpid() == owner:
+        shutil.rmtree(home, ignore_errors=True)
