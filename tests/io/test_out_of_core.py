@@ -157,7 +157,7 @@ def test_text_has_the_types_of_the_whole_file(
     rows = [[first] * len(names)] * 1_000 + [[""] * len(names), VALUES]
     source = tmp_path / "in.csv"
     source.write_text("".join(",".join(row) + "\n" for row in [names, *rows]))
-    whole, scan = read_table(source), Scan(source)
+    whole, scan = read_table(source, by=names), Scan(source, by=names)
     assert scan.schema == whole.schema
     assert pa.Table.from_batches(scan.batches()).equals(whole)
 
@@ -303,8 +303,6 @@ def test_what_the_command_refuses(
     [
         ("18446744073709551615\n18446744073709551614\n5\n", pa.uint64()),
         ("1e19\n0.5\n1\n", pa.float64()),
-        ("18446744073709551615\n-1\n1\n", pa.float64()),
-        ("18446744073709551616\n1\n1\n", pa.float64()),
     ],
 )
 def test_ids_beyond_int64(tmp_path, memory, text, expected):

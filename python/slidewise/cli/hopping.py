@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
+from slidewise.cli.file_options import add_file_options
 from slidewise.cli.rolling import (
     add_threads,
-    add_time_format,
     check_output,
     print_written,
     read,
@@ -20,7 +20,7 @@ __all__ = ["add_options", "run"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command, except those that make a `Spec`."""
-    add_time_format(parser)
+    add_file_options(parser)
     parser.add_argument(
         "-o",
         "--output",

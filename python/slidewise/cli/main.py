@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from slidewise.cli import hopping, rolling, stream
+from slidewise.cli.file_options import add_file_options
 from slidewise.cli.spec_options import add_every, add_spec, read_spec
 from slidewise.cli.windows import parse_window
 from slidewise.errors import (
@@ -222,7 +223,7 @@ def _add_explain(commands: Any) -> None:
     )
     add_spec(parser)
     add_every(parser)
-    rolling.add_time_format(parser)
+    add_file_options(parser)
     rolling.add_threads(parser)
 
 

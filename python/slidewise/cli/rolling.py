@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from slidewise.cli.file_options import add_file_options, read_form
 from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
@@ -20,7 +21,6 @@ from slidewise.spec.spec import Spec
 __all__ = [
     "add_options",
     "add_threads",
-    "add_time_format",
     "check_output",
     "explain",
     "print_written",
@@ -38,7 +38,7 @@ _COPIES_OF_TABLE = 3
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command, except those that make a `Spec`."""
-    add_time_format(parser)
+    add_file_options(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -84,15 +84,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_time_format(parser: argparse.ArgumentParser) -> None:
-    """Adds the option for the format of times."""
-    parser.add_argument(
-        "--time-format",
-        metavar="FORMAT",
-        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
-    )
-
-
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Adds the option for the number of threads."""
     parser.add_argument(
@@ -125,7 +116,13 @@ def read(
     from slidewise.io import readers
 
     table = readers.read_table(
-        options.file, time_format=options.time_format, on=spec.times, progress=progress
+        options.file,
+        on=spec.times,
+        by=spec.by,
+        time_format=options.time_format,
+        time_unit=options.time_unit,
+        form=read_form(options),
+        progress=progress,
     )
     return readers.with_empty_times(table, Path(options.file), spec)
 
@@ -205,6 +202,8 @@ def _on_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
         spec,
         memory=memory,
         time_format=options.time_format,
+        time_unit=options.time_unit,
+        form=read_form(options),
         in_order=not options.any_order,
         stage=stages.stage,
     )
@@ -223,12 +222,12 @@ def _memory(options: argparse.Namespace) -> int | None:
         return None
     if Path(options.file).stat().st_size * _COPIES_OF_TABLE < free // 16:
         return None  # even if it is compressed
-    from slidewise.io.scanner import Scan
+    from slidewise.io.scanner import can_scan, table_bytes
 
-    try:
-        held = Scan(options.file).bytes
-    except SpecError:
-        return None  # reading it raises a better message
+    file = Path(options.file)
+    if not can_scan(file):
+        return None
+    held = table_bytes(file)
     return free // 4 if held * _COPIES_OF_TABLE > free else None
 
 

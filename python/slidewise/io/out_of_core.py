@@ -12,6 +12,7 @@ Keys are sorted by a hash; `batched_rolling` distinguishes those with equal hash
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,11 +21,12 @@ import pyarrow.compute as pc
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
-from slidewise.frames.column_types import is_text, type_without_view
+from slidewise.frames.column_types import type_without_view
 from slidewise.io.external_sort import SampleSort, SpillPartitions
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import Progress, with_empty_times, written_kind
-from slidewise.io.scanner import Scan
+from slidewise.io.scanner import Scan, table_bytes
+from slidewise.io.text_form import TextForm
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
@@ -52,6 +54,8 @@ def rolling_file(
     *,
     memory: int = 1 << 30,
     time_format: str | None = None,
+    time_unit: str | None = None,
+    form: TextForm = TextForm(),  # noqa: B008 - immutable
     in_order: bool = True,
     folder: str | Path | None = None,
     stage: Stage | None = None,
@@ -68,7 +72,9 @@ def rolling_file(
         memory: About how many bytes to use besides those of Python and Arrow, and
             twice the rows in the longest window of one key (with `arrival`, of one
             whole key).
-        time_format: As for `read_table`.
+        time_format: As for `read_table`, like the next two.
+        time_unit: The unit of times that are whole numbers since 1970.
+        form: How a file of text is written.
         in_order: Whether to write rows in the order of the file. Otherwise they are
             written by key and time, which saves reading the file once more.
         folder: Where to spill rows: about twice the input columns. By default the
@@ -100,7 +106,9 @@ def rolling_file(
         [1, 3, 3]
     """
     with tempfile.TemporaryDirectory(prefix="slidewise-", dir=folder) as spilled:
-        job = _FileRolling(Path(source), Path(target), spec, time_format, Path(spilled))
+        read_times = partial(parse_times, time_format=time_format, time_unit=time_unit)
+        scan = Scan(source, spec.times, spec.by, form)
+        job = _FileRolling(scan, Path(target), spec, read_times, Path(spilled))
         return job.run(memory, in_order, stage or _no_stage)
 
 
@@ -118,14 +126,15 @@ class _FileRolling:
 
     def __init__(
         self,
-        source: Path,
+        scan: Scan,
         target: Path,
         spec: Spec,
-        time_format: str | None,
+        read_times: Callable[..., pa.Array],
         folder: Path,
     ) -> None:
+        self._scan = scan
         self._spec = spec
-        self._time_format = time_format
+        self._read_times = read_times
         self._folder = folder
         self._target = target
         self._kind = written_kind(target)
@@ -136,9 +145,8 @@ class _FileRolling:
         self._marks = [_RUN, *ticks, _ROW]
         # The types of times that are text in the file, from the first batch on.
         self._time_types: dict[str, pa.DataType] = {}
-        self._scan = Scan(source, self._times)
         nothing = frame(self._scan.schema.empty_table())
-        require(nothing, spec.columns)
+        require(nothing, [*spec.columns, *scan.text])
         refuse_taken(nothing, spec.results)
 
     def run(self, memory: int, in_order: bool, stage: Stage) -> int:
@@ -192,16 +200,14 @@ class _FileRolling:
 
     def _with_times(self, rows: pa.Table, first: int) -> pa.Table:
         for name in self._times:
-            if name not in rows.column_names or not is_text(rows[name].type):
+            if name not in rows.column_names:
                 continue
             column = frame(rows).column(name)
-            times = parse_times(
-                column,
-                name,
-                self._time_format,
-                first_row=first,
-                arrival=name != self._spec.on,
+            times = self._read_times(
+                column, name, first_row=first, arrival=name != self._spec.on
             )
+            if times is column:
+                continue
             kind = self._time_types.setdefault(name, times.type)
             if times.type != kind:
                 raise SpecError(
@@ -218,6 +224,7 @@ class _FileRolling:
         """The rows, numbered and to be sorted, and how many there are."""
         sort = SampleSort(self._folder, self._marks, chunk)
         count = read = 0
+        size = table_bytes(self._scan.path)
         for rows in self._batches(wanted):
             self._check_times(rows, count)
             numbers = pa.array(range(count, count + len(rows)), pa.int64())
@@ -232,7 +239,7 @@ class _FileRolling:
             sort.add(rows.cast(_without_views(rows.schema)))
             count += len(rows)
             read += rows.nbytes
-            done(min(read / self._scan.bytes, 1.0))
+            done(min(read / size, 1.0))
         if count == 0:
             nothing = self._scan.schema.empty_table()
             nothing = self._with_times(nothing, 0)

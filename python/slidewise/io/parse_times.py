@@ -5,6 +5,7 @@ the same with slashes) or whole numbers. Dates such as 07/03/18 need a format: t
 different days in different countries.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 
@@ -18,6 +19,15 @@ __all__ = ["parse_times"]
 
 _INTEGER = r"^\s*[+-]?\d+\s*$"
 _YEAR_FIRST = r"^\s*\d{4}[-/]\d{2}[-/]\d{2}"
+# A date with the day or month first, or without zeros, and perhaps a time of day.
+_DATE = re.compile(
+    r"(?:\d{1,2}([/.-])\d{1,2}\1(?P<year>\d{4}|\d\d)|\d{4}([/.-])\d{1,2}\3\d{1,2})"
+    r"(?:(?P<gap>[T ])\d{1,2}:\d\d(?P<sec>:\d\d(?P<part>\.\d{1,6})?)?"
+    r"(?P<half> ?[AP]M)?)?",
+    re.IGNORECASE,
+)
+_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+_UNITS["ns"] = "nanoseconds"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)\s*$"
 _NINE_DIGITS = r"\.\d{7,9}"
 # Directives that Arrow's own parser lacks or reads differently.
@@ -30,6 +40,7 @@ def parse_times(
     column: pa.Array,
     name: str,
     time_format: str | None = None,
+    time_unit: str | None = None,
     *,
     first_row: int | None = 0,
     arrival: bool = False,
@@ -40,6 +51,8 @@ def parse_times(
         column: The column. Nulls and empty text stay missing.
         name: For messages.
         time_format: As for `datetime.strptime`, such as "%m/%d/%y %H:%M:%S".
+        time_unit: Of whole numbers since 1970, also in columns of integers, which are
+            timestamps then: "s", "ms", "us" or "ns". Columns of arrival stay integers.
         first_row: The number of the first row, for messages; None where rows have none.
         arrival: Whether the column may hold whole numbers, whatever the format: a
             column of arrival order whose first value the format does not read.
@@ -57,10 +70,11 @@ def parse_times(
         >>> parse_times(pa.array(["07/03/18"]), "day", "%m/%d/%y")[0].as_py()
         datetime.datetime(2018, 7, 3, 0, 0)
     """
+    if time_unit is not None and not arrival:
+        return _since_1970(column, name, time_format, time_unit, first_row)
     if not is_text(column.type):
         return column
-    text = column.cast(pa.large_string())
-    text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
+    text = _without_empty(column)
     first = next((value.as_py() for value in text if value.is_valid), None)
     if time_format is not None and not (
         arrival and _is_number_beside(time_format, first)
@@ -78,10 +92,76 @@ def parse_times(
             f"column {name!r} holds {first!r}, which is not ISO 8601: write its format "
             "as ",
             Argument("time_format"),
-            " '%m/%d/%y %H:%M:%S' (month first), '%d/%m/%y %H:%M:%S' (day first) or "
-            "the like",
+            f" {_likely_formats(text, name, first)}",
         )
     return _or_name_row(text, name, convert, first_row)
+
+
+def _without_empty(column: pa.Array) -> pa.Array:
+    text = column.cast(pa.large_string())
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
+
+
+def _since_1970(
+    column: pa.Array,
+    name: str,
+    time_format: str | None,
+    unit: str,
+    first_row: int | None,
+) -> pa.Array:
+    if time_format is not None:
+        raise SpecError(
+            Argument("time_format"),
+            " reads text, and ",
+            Argument("time_unit"),
+            " numbers: give one of them",
+        )
+    if unit not in _UNITS:
+        units = ", ".join(map(repr, _UNITS))
+        raise SpecError(Argument("time_unit", unit), f" is none of {units}")
+    if not is_text(column.type) and not pa.types.is_integer(column.type):
+        raise SpecError(
+            Argument("time_unit", unit),
+            f" is of whole numbers since 1970, and column {name!r} holds "
+            f"{column.type}: leave it out",
+        )
+    text = _without_empty(column)
+    try:
+        return _to_integers(text).cast(pa.timestamp(unit))
+    except pa.ArrowInvalid:
+        row = _first_failing(text, _to_integers)
+    raise SpecError(
+        f"column {name!r} holds {text[row].as_py()!r}{_place(first_row, row)}, which "
+        f"is not a whole number of {_UNITS[unit]} within int64"
+    )
+
+
+def _likely_formats(text: pa.Array, name: str, first: str) -> str:
+    """Formats that read all of a text, or the like of them."""
+    found = _DATE.fullmatch(first.strip())
+    if found is None:
+        return "'%m/%d/%y %H:%M:%S' or the like"
+    mark = found[1] or found[3]
+    clock = ""
+    if found["gap"]:
+        clock = f"{found['gap']}{'%I' if found['half'] else '%H'}:%M"
+        clock += (":%S" if found["sec"] else "") + (".%f" if found["part"] else "")
+        clock += found["half"][:-2] + "%p" if found["half"] else ""
+    year = "%y" if found["year"] and len(found["year"]) == 2 else "%Y"
+    orders = {"month first": ("%m", "%d", year), "day first": ("%d", "%m", year)}
+    if not found["year"]:
+        orders = {"year first": (year, "%m", "%d")}
+    forms = {mark.join(order) + clock: said for said, order in orders.items()}
+    fitting = [form for form in forms if _reads(text, name, form)]
+    return ", ".join(f"{form!r} ({forms[form]})" for form in fitting or forms)
+
+
+def _reads(text: pa.Array, name: str, form: str) -> bool:
+    try:
+        _with_format(text, name, form, None)
+    except SpecError:
+        return False
+    return True
 
 
 def _is_number_beside(time_format: str, text: str | None) -> bool:
@@ -124,6 +204,11 @@ def _or_name_row(
     except pa.ArrowInvalid:
         row = _first_failing(text, convert)
     value = text[row].as_py()
+    if convert is _to_integers and _matches(_INTEGER, value):
+        raise SpecError(
+            f"column {name!r} holds {value!r}{_place(first_row, row)}, which is beyond "
+            "int64: times are int64"
+        )
     raise SpecError(
         f"column {name!r} holds {value!r}{_place(first_row, row)}, "
         "which is not written like the rows before it: correct it, or give a ",

@@ -12,19 +12,21 @@ Text may be compressed (`.csv.gz`, `.jsonl.zst`, `.bz2`).
 Delimited text has no types, so the values of a column decide:
 
 - A column of whole numbers is int64, or uint64 where one is beyond int64 and none is
-  negative. With other numbers beyond int64 (negative ones among them, or beyond
-  uint64) it is float64, and its numbers are rounded to 53 bits: Parquet and Arrow keep
-  them, as decimals.
+  negative. With an integer that neither holds it is text if it is a key (`by`), and
+  refused otherwise; `TextForm(text=)` reads any column as text, and so keeps leading
+  zeros. Beside fractions, integers from 2^53 on are rounded as these are, except in
+  keys: those are text then.
 - An empty field, `NA`, `N/A`, `NULL`, `null`, `NaN` and `nan` are missing values (null)
-  unless they are quoted: a NaN cannot be written in delimited text. In JSON it can
-  (`NaN`), and is a NaN.
+  unless they are quoted; `TextForm(missing=)` names others. In JSON, `NaN` is a NaN.
+
+In JSON, numbers are as above, and text in keys and in columns of times stays text;
+elsewhere text that is a date and time in all rows is a timestamp.
 """
 
 import errno
 import io
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,22 +34,29 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.io.exact_integers import ExactIntegers, has_large
+from slidewise.io.json_text import JsonText, is_array, lines_of_array
 from slidewise.io.parse_times import parse_times
+from slidewise.io.text_form import (
+    TextForm,
+    open_text,
+    read_start,
+    refuse_other_encodings,
+)
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 
 __all__ = [
-    "START_BYTES",
     "Progress",
     "arrow_reader",
-    "csv_options",
+    "exact_column",
     "kind_of",
+    "kind_of_existing",
     "read_table",
     "reading",
     "refuse_duplicates",
@@ -72,18 +81,26 @@ _KINDS = {
     ".jsonl": "JSON",
     ".ndjson": "JSON",
 }
-_TEXTS = ("CSV", "JSON")
-# One object or one quoted field must fit into a block.
 _BLOCK = 1 << 23
-# The part of a text in which the delimiter, or the bracket of an array, is found.
-START_BYTES = 1 << 16
+_TEXTS = ("CSV", "JSON")
+# What readers raise; `UnicodeDecodeError` and the errors of json are `ValueError`s.
+_BAD_CONTENT = (
+    pa.ArrowException,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    OSError,
+)
 
 
 def read_table(
     path: str | Path,
     *,
     on: str | Sequence[str] | None = None,
+    by: Sequence[str] = (),
     time_format: str | None = None,
+    time_unit: str | None = None,
+    form: TextForm = TextForm(),  # noqa: B008 - immutable
     progress: Progress | None = None,
 ) -> pa.Table:
     r"""Reads a file.
@@ -92,9 +109,13 @@ def read_table(
         path: The file; its name ends with its format.
         on: The column of event times, or several, those of arrival after it: text in
             them is read as times.
-        time_format: How to read that text, as for `datetime.strptime`. Not needed for
-            ISO 8601 ("2018-07-03 17:48:39") and whole numbers. Columns of arrival may
-            hold whole numbers beside it.
+        by: The keys: their integers beyond 64 bits are read as text.
+        time_format: How to read the text of times, as for `datetime.strptime`. Not
+            needed for ISO 8601 ("2018-07-03 17:48:39") and whole numbers. Columns of
+            arrival may hold whole numbers beside it.
+        time_unit: The unit of event times that are whole numbers since 1970: "s",
+            "ms", "us" or "ns". Without one they stay numbers.
+        form: How a file of text is written.
         progress: Called now and then with the part read so far, from 0 to 1.
 
     Returns:
@@ -103,10 +124,12 @@ def read_table(
 
     Raises:
         FileNotFoundError: If there is no such file (or another `OSError`).
-        SpecError: If the name has no known ending, the content is of another format, a
-            column is not there, or a time cannot be read without `time_format`.
+        SpecError: If the name has no known ending, the content is of another format or
+            encoding, a column is not there, an integer fits no type, or a time cannot
+            be read without `time_format`.
 
-    Cost: one pass over the file; the table is held in memory.
+    Cost: one pass over the file, and another for columns with integers beyond int64;
+    the table is held in memory.
 
     Example:
         >>> import tempfile, pathlib
@@ -117,21 +140,29 @@ def read_table(
     """
     file = Path(path)
     times = [on] if isinstance(on, str) else list(on or ())
-    if not file.exists():
-        raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
-    kind, compression = kind_of(file)
+    kind, compression = kind_of_existing(file)
+    form.refuse_for(kind, file)
     report = progress or (lambda _: None)
-    with reading(file, kind):
+    with reading(file, kind, form):
         if kind == "Parquet":
             table = _read_parquet(file, report)
         elif kind == "Arrow":
             table = _read_arrow(file)
+        elif kind == "CSV":
+            table = _read_csv(file, compression, times, by, form, report)
         else:
-            table = _read_text(file, kind, compression, times, report)
+            table = _read_json(file, compression, times, by, form, report)
     report(1.0)
     refuse_duplicates(file, table.column_names)
-    require(frame(table), times)
-    return _with_times(table, times, time_format)
+    require(frame(table), [*times, *form.text])
+    for name in times:
+        column = frame(table).column(name)
+        parsed = parse_times(
+            column, name, time_format, time_unit, arrival=name != times[0]
+        )
+        if parsed is not column:
+            table = table.set_column(table.column_names.index(name), name, parsed)
+    return table
 
 
 def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
@@ -203,26 +234,40 @@ def kind_of(file: Path) -> tuple[str, str | None]:
     return kind, compression
 
 
+def kind_of_existing(file: Path) -> tuple[str, str | None]:
+    """The format and compression of a file to be read.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        SpecError: If it is a folder, or its name has no known ending.
+    """
+    if not file.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", str(file))
+    if file.is_dir():
+        raise SpecError(
+            f"{file} is a folder: give one of its files (slidewise rolling "
+            "--engine spark reads folders)"
+        )
+    return kind_of(file)
+
+
 @contextmanager
-def reading(file: Path, kind: str) -> Iterator[None]:
+def reading(file: Path, kind: str, form: TextForm) -> Iterator[None]:
     """Turns the errors of a format's reader into one message.
 
     Raises:
-        SpecError: If the content has another format than the file's ending.
+        SpecError: If the content has another format than the file's ending, or another
+            encoding.
     """
     try:
         yield
-    except (
-        pa.ArrowException,
-        UnicodeDecodeError,
-        UnicodeEncodeError,
-        json.JSONDecodeError,
-        OverflowError,
-        RecursionError,
-        OSError,
-    ) as error:
+    except SpecError:
+        raise
+    except _BAD_CONTENT as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file, not its content
+        if kind in _TEXTS and not isinstance(error, OSError):
+            refuse_other_encodings(file, kind, kind_of(file)[1], form)
         lines = str(error).splitlines()
         reason = lines[0] if lines else type(error).__name__
         raise SpecError(f"{file} cannot be read as {kind}: {reason}") from error
@@ -250,78 +295,79 @@ class _ProgressFile(io.RawIOBase):
         super().close()
 
 
-def _read_text(
+@contextmanager
+def _opened(
+    file: Path, compression: str | None, form: TextForm, progress: Progress
+) -> Iterator[Any]:
+    """The text of a file in UTF-8."""
+    with _ProgressFile(file, progress) as source:
+        yield open_text(pa.PythonFile(source, mode="r"), compression, form)
+
+
+def _read_csv(
     file: Path,
-    kind: str,
     compression: str | None,
     times: Sequence[str],
+    by: Sequence[str],
+    form: TextForm,
     progress: Progress,
 ) -> pa.Table:
-    with pa.input_stream(str(file), compression=compression) as stream:
-        start = stream.read(START_BYTES)
-    with _ProgressFile(file, progress) as source:
-        stream = pa.PythonFile(source, mode="r")
-        if compression is not None:
-            stream = pa.CompressedInputStream(stream, compression)
-        if kind == "CSV":
-            options = csv_options(start, dict.fromkeys(times, pa.string()))
-            table = pa_csv.read_csv(stream, **options)
-            _ = table.column_names  # decodes them; fails if the file is not text
-            return _with_large_ints(table, file, compression, start)
-        if start.lstrip().startswith(b"["):
-            parts = iter(lambda: stream.read(_BLOCK), b"")
-            return _from_objects(json.loads(b"".join(parts)))
-        options = pa_json.ReadOptions(block_size=_BLOCK)
-        return pa_json.read_json(stream, read_options=options)
+    start = read_start(file, compression, form)
 
+    def read(types: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
+        strings = dict.fromkeys(types, pa.string())
+        options = form.csv_options(file, start, strings, columns)
+        report = progress if columns is None else (lambda _: None)
+        with _opened(file, compression, form, report) as stream:
+            return pa_csv.read_csv(stream, **options)
 
-def csv_options(
-    start: bytes,
-    types: Mapping[str, pa.DataType],
-    columns: Sequence[str] | None = None,
-    block_size: int = _BLOCK,
-) -> dict[str, Any]:
-    """The options of `pyarrow.csv` for a text that starts like this."""
-    header = start.partition(b"\n")[0].decode("utf-8", errors="replace")
-    return {
-        "read_options": pa_csv.ReadOptions(block_size=block_size),
-        "parse_options": pa_csv.ParseOptions(
-            delimiter=max(",;\t|", key=header.count), newlines_in_values=True
-        ),
-        "convert_options": pa_csv.ConvertOptions(
-            column_types=types,
-            include_columns=columns,
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    }
-
-
-def _with_large_ints(
-    table: pa.Table, file: Path, compression: str | None, start: bytes
-) -> pa.Table:
-    """Reads columns of uint64 again that were read as floats."""
-    for place, name in enumerate(table.column_names):
-        if table.field(place).type != pa.float64():
-            continue
-        ends = pc.min_max(table[place]).as_py()
-        if ends["max"] is None or ends["min"] < 0 or not 2**63 <= ends["max"] < 2**65:
-            continue
-        options = csv_options(start, {name: pa.uint64()}, [name])
-        with pa.input_stream(str(file), compression=compression) as stream:
-            try:
-                column = pa_csv.read_csv(stream, **options)[0]
-            except pa.ArrowInvalid:
-                continue  # other numbers, too
-        table = table.set_column(place, name, column)
+    table = read([*times, *form.text])
+    if pa.binary() in table.schema.types:
+        refuse_other_encodings(file, "CSV", compression, form)
+    refuse_duplicates(file, table.column_names)
+    for field in table.schema:
+        if pa.types.is_floating(field.type) and has_large(table[field.name]):
+            text = pc.utf8_trim_whitespace(read([field.name], [field.name])[0])
+            exact = ExactIntegers(field.name, is_key=field.name in by)
+            exact.add(text)
+            column = exact_column(text, exact.type)
+            place = table.schema.get_field_index(field.name)
+            table = table.set_column(place, field.name, column)
     return table
 
 
-def _from_objects(objects: Any) -> pa.Table:
-    if not isinstance(objects, list) or not all(isinstance(o, dict) for o in objects):
-        raise pa.ArrowInvalid("the array holds something else than objects")
-    names = dict.fromkeys(name for one in objects for name in one)
-    return pa.table({name: [one.get(name) for one in objects] for name in names})
+def exact_column(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column of numbers as written, in the type that `ExactIntegers` found."""
+    if kind == pa.string():
+        return text
+    return pc.utf8_ltrim(text, characters="+").cast(kind)
+
+
+def _read_json(
+    file: Path,
+    compression: str | None,
+    times: Sequence[str],
+    by: Sequence[str],
+    form: TextForm,
+    progress: Progress,
+) -> pa.Table:
+    reports = iter([progress])  # of the first pass alone
+
+    def opened() -> Any:
+        report = next(reports, lambda _: None)
+        return _opened(file, compression, form, report)
+
+    if is_array(read_start(file, compression, form)):
+        with opened() as stream:
+            parts = iter(lambda: stream.read(_BLOCK), b"")
+            lines = lines_of_array(b"".join(parts))
+
+        def opened() -> Any:
+            return pa.BufferReader(lines)
+
+    text = JsonText(opened, by=by, times=times, text=form.text, keep=True)
+    tables = list(text.tables())
+    return pa.concat_tables(tables) if tables else text.schema.empty_table()
 
 
 def _read_parquet(file: Path, progress: Progress) -> pa.Table:
@@ -361,14 +407,3 @@ def with_empty_times(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
         return table
     place = table.column_names.index(spec.on)
     return table.set_column(place, spec.on, pa.nulls(0, pa.int64()))
-
-
-def _with_times(
-    table: pa.Table, times: Sequence[str], time_format: str | None
-) -> pa.Table:
-    for name in times:
-        column = frame(table).column(name)
-        parsed = parse_times(column, name, time_format, arrival=name != times[0])
-        if parsed is not column:
-            table = table.set_column(table.column_names.index(name), name, parsed)
-    return table

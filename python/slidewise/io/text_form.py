@@ -1,0 +1,177 @@
+"""How a text of rows is written: its encoding, delimiter, decimal point, nulls."""
+
+import codecs
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from slidewise.errors import Argument, SpecError
+
+__all__ = ["TextForm", "open_text", "read_start", "refuse_other_encodings"]
+
+_MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
+# Bytes of the start of a text, in which its delimiter is found.
+_START = 1 << 16
+_DELIMITERS = ",;\t|"
+# A field in quotes, at the start of the text or after a delimiter or line.
+_QUOTED = re.compile(r'(^|[,;\t|\r\n])"(?:[^"]|"")*(?:"|$)')
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class TextForm:
+    r"""How a file of text is written.
+
+    Args:
+        delimiter: The character between fields; by default `,` `;` `|` or a tab, the
+            one that the header has most of outside of quotes (of a `.tsv`, a tab).
+        decimal: The decimal point of numbers in delimited text.
+        missing: The texts that are missing values in delimited text, if not in quotes,
+            besides an empty field; by default NA, N/A, NULL, null, NaN and nan.
+        encoding: The encoding, as Python names it: "latin-1", "utf-16".
+        text: The columns to read as text, whatever they hold.
+
+    Example:
+        >>> TextForm(delimiter=";;")
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: delimiter=';;': give one character
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    missing: Sequence[str] | None = None
+    encoding: str | None = None
+    text: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Checks each value."""
+        for name in ("delimiter", "decimal"):
+            given = getattr(self, name)
+            if given is not None and (len(given) != 1 or not given.isascii()):
+                raise SpecError(Argument(name, given), ": give one character")
+        if self.decimal is not None and self.decimal not in ".,":
+            raise SpecError(Argument("decimal", self.decimal), ": give '.' or ','")
+        if self.decimal is not None and self.decimal == self.delimiter:
+            raise SpecError(
+                Argument("decimal", self.decimal), " separates the fields already"
+            )
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+
+    def refuse_for(self, kind: str, file: Path) -> None:
+        """Refuses the options that a format does not have."""
+        without = {"CSV": (), "JSON": ("delimiter", "decimal", "missing")}
+        every = ("delimiter", "decimal", "missing", "encoding", "text")
+        for name in without.get(kind, every):
+            value = getattr(self, name)
+            if value:
+                has = "its own syntax" if kind == "JSON" else "types and encodings"
+                raise SpecError(
+                    Argument(name, value),
+                    f" does not go with {file.name}: {kind} has {has}; leave it out",
+                )
+
+    def csv_options(
+        self,
+        file: Path,
+        start: bytes,
+        types: Mapping[str, pa.DataType],
+        columns: Sequence[str] | None = None,
+        block_size: int = 1 << 23,
+    ) -> dict[str, Any]:
+        """The options of `pyarrow.csv` for a file that starts like this, in UTF-8."""
+        missing = _MISSING if self.missing is None else self.missing
+        return {
+            "read_options": pa_csv.ReadOptions(block_size=block_size),
+            "parse_options": pa_csv.ParseOptions(
+                delimiter=self.delimiter or self._guess(file, start),
+                newlines_in_values=True,
+            ),
+            "convert_options": pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=["", *missing],
+                decimal_point=self.decimal or ".",
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        }
+
+    def _guess(self, file: Path, start: bytes) -> str:
+        text = start.decode("utf-8", errors="replace").removeprefix("\ufeff")
+        unquoted = _QUOTED.sub(r"\1", text).lstrip("\r\n")
+        header = re.split(r"[\r\n]", unquoted, maxsplit=1)[0]
+        if ".tsv" in file.suffixes and "\t" in header:
+            return "\t"
+        likely = [one for one in _DELIMITERS if one != self.decimal]
+        return max(likely, key=header.count)
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        "".encode(name)
+    except LookupError:
+        raise SpecError(
+            Argument("encoding", name),
+            " is not an encoding that Python has, such as latin-1, cp1252 or utf-16",
+        ) from None
+
+
+def open_text(source: Any, compression: str | None, form: TextForm) -> Any:
+    """A stream of a file of text, uncompressed and in UTF-8.
+
+    Args:
+        source: Its path, or an open file.
+        compression: As `kind_of` gives it.
+        form: How it is written.
+    """
+    stream = source
+    if isinstance(source, Path):
+        stream = pa.input_stream(str(source), compression=compression)
+    elif compression is not None:
+        stream = pa.CompressedInputStream(source, compression)
+    if _is_utf8(form):
+        return stream
+    return pa.transcoding_input_stream(stream, form.encoding, "utf-8")
+
+
+def read_start(source: Path, compression: str | None, form: TextForm) -> bytes:
+    """The bytes at the start of a text, in UTF-8."""
+    with open_text(source, compression, form) as stream:
+        start: bytes = stream.read(_START)
+    return start
+
+
+def _is_utf8(form: TextForm) -> bool:
+    name = form.encoding
+    return name is None or codecs.lookup(name).name in ("utf-8", "utf-8-sig")
+
+
+def refuse_other_encodings(
+    file: Path, kind: str, compression: str | None, form: TextForm
+) -> None:
+    """Refuses a file that is not written in its encoding, and names the line.
+
+    Does nothing if it is.
+    """
+    if not _is_utf8(form):
+        return
+    with pa.input_stream(str(file), compression=compression) as stream:
+        for number, line in enumerate(io.BufferedReader(stream), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                wide = number == 1 and line.startswith(_UTF_16)
+                held = line[max(error.start - 12, 0) : error.end + 12].strip()
+                raise SpecError(
+                    f"{file} cannot be read as {kind}: line {number} is not UTF-8 "
+                    f"({held!r}); name its encoding, as in ",
+                    Argument("encoding", "utf-16" if wide else "latin-1"),
+                ) from None
