@@ -1,14 +1,16 @@
 """Pictures of series and their rolling aggregates (needs `slidewise[plot]`).
 
-One panel per aggregation, one line per window, the values themselves as faint dots. An
-answer holds until the next one, so lines are steps. Where a window has become empty
-before the next row, the line is interrupted, and a count falls to 0. The file's ending
-picks the format: png, svg or pdf.
+A line shows the answer of its window at every time: it steps where a row enters the
+window and where one leaves. Answers that belong to their row alone (`delta`, or with
+`arrival=`) are points. One panel per aggregation has a line per window, and the values
+themselves as faint dots; with several keys, one panel per result has a line per key.
+The file's ending picks the format: png, svg or pdf.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite, nan
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import SpecError
+from slidewise.cli.windows import split_colons
+from slidewise.errors import Argument, SpecError
+from slidewise.formatting import format_count
+from slidewise.spec.data_driven import Delta
+from slidewise.spec.document import keywords_of_spec
 from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.table.encoding import decode_dictionary
+from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
 __all__ = ["check", "draw_rolling"]
 
 _ENDINGS = (".png", ".svg", ".pdf")
 _PANELS = 6
+_INT64_MAX = 2**63 - 1
+_DAY = 86_400_000  # the ticks of a day in date64
 _INK, _MUTED, _FAINT = "#1f2933", "#627281", "#9fb0bf"
 # Short windows are light and thin, long ones dark, which suggests near and far.
 _LINES = ("#f59e0b", "#0ea5a4", "#2563eb", "#7c3aed", "#be185d", "#374151")
@@ -67,82 +77,225 @@ def check(path: str | Path) -> None:
         ) from None
 
 
-def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
+@dataclass(frozen=True)
+class _Series:
+    """The rows of one key, and the answers of its windows over time."""
+
+    name: str
+    rows: pa.Table
+    times: Any
+    answers: pa.Table
+
+
+def draw_rolling(
+    table: pa.Table, spec: Spec, path: str | Path, keys: Sequence[str] = ()
+) -> None:
     """Draws the results that `slidewise.rolling` added to a table.
 
-    In a keyed table it draws the key with the most rows. Results that are not numbers
-    are left out.
+    Results that are not numbers are left out.
+
+    Args:
+        table: The table with its results.
+        spec: What they are.
+        path: The picture.
+        keys: The keys to draw, as text, the values of several columns with colons
+            between them; by default the key with the most rows.
     """
     check(path)
     aggs = [(name, agg) for name, agg in spec.aggs if _drawable(table, spec, name)]
     if not aggs:
         raise SpecError("there is nothing to draw: no result is a number")
-    rows, key = _busiest(table, spec.by)
-    rows = rows.sort_by(spec.on)
-    title = ", ".join(name for name, _ in aggs[:_PANELS]) + f" over {spec.on}"
-    about = f"{key}{rows.num_rows:,} rows; windows {_format_windows(spec)}"
+    chosen = [_of_key(table, spec.by, key) for key in keys] or [
+        _busiest(table, spec.by)
+    ]
+    whole = pa.concat_tables([rows for rows, _ in chosen])
+    series = [
+        _series(name, rows.sort_by(spec.on), whole, spec) for rows, name in chosen
+    ]
+    panels = _by_window(series, aggs, spec)
+    if len(series) > 1:
+        panels = _by_key(series, aggs, spec)
+    shown = panels[:_PANELS]
+    title = ", ".join(dict.fromkeys(panel.name for panel in shown)) + f" over {spec.on}"
+    about = f"{_about(series, spec, bool(keys))}; {_format_windows(spec)}"
     if spec.arrival is not None:
         about += f"; as of each row's {', '.join(spec.arrivals)}"
-    with _page(path, title, about, [1.0] * min(len(aggs), _PANELS)) as panels:
-        for axes, (name, agg) in zip(panels, aggs[:_PANELS], strict=True):
-            _panel(axes, rows, spec, name, agg)
-        panels[-1].set_xlabel(spec.on)
-        if _numpy(rows, spec.on).dtype.kind == "M":
-            _date_axis(panels[-1])
+    if len(panels) > len(shown):
+        about += f"; {len(shown)} panels of {len(panels)}"
+    with _page(path, title, about, [1.0] * len(shown)) as drawn:
+        for axes, panel in zip(drawn, shown, strict=True):
+            _draw(axes, panel, spec)
+        drawn[-1].set_xlabel(spec.on)
+        if series[0].times.dtype.kind == "M":
+            _date_axis(drawn[-1])
 
 
-def _panel(axes: Any, rows: pa.Table, spec: Spec, name: str, agg: Aggregation) -> None:
-    labels = [f"{name}_{window.label}" for window in spec.windows]
-    lines = [_numpy(rows, label) for label in labels]
-    if agg.of is not None and agg.kind in _SHOWS_VALUES and _is_number(rows, agg.of):
-        dots = _numpy(rows, agg.of)
-        _dots(axes, _numpy(rows, spec.on), dots, agg.of)
-        _limit(axes, dots, lines)
-    times = _times(rows, spec.on)
-    over_nothing = 0.0 if agg.kind == "count" else nan
-    for number, window in enumerate(spec.windows):
-        color = _LINES[number % len(_LINES)]
-        width = 1.1 + 0.25 * min(number, 4)
-        reach = _reach(window, times)
-        series = _held(times, lines[number], reach, over_nothing)
-        _steps(axes, *series, color=color, linewidth=width, label=labels[number])
-    _name_panel(axes, repr(agg))
+@dataclass(frozen=True)
+class _Panel:
+    """What a panel shows.
+
+    Attributes:
+        name: Of the aggregation.
+        title: Above the panel.
+        agg: The aggregation.
+        lines: A label, the series and the column of results, of each line.
+        of_keys: Whether the lines are keys, not windows.
+    """
+
+    name: str
+    title: str
+    agg: Aggregation
+    lines: Sequence[tuple[str, _Series, str]]
+    of_keys: bool = False
 
 
-def _reach(window: WindowSpec, times: TimeColumn) -> int | None:
-    """How long a window holds a row, in ticks; None if without end."""
-    if window.kind == "rows":
-        return None
-    length = window_ticks(window.as_length, times)
-    reach = length + window_ticks(window.as_offset, times)
-    return reach if reach > 0 else None  # the window lies ahead of its row
+def _by_window(
+    series: Sequence[_Series], aggs: Sequence[tuple[str, Aggregation]], spec: Spec
+) -> list[_Panel]:
+    panels = []
+    for name, agg in aggs:
+        labels = [f"{name}_{window.label}" for window in spec.windows]
+        lines = [(label, series[0], label) for label in labels]
+        panels.append(_Panel(name, repr(agg), agg, lines))
+    return panels
 
 
-def _held(
-    times: TimeColumn, answers: Any, reach: int | None, over_nothing: float
-) -> tuple[Any, Any]:
-    """Times and answers, with one more if a window is empty before the next row."""
-    import numpy
-
-    ticks = times.ticks.to_numpy()
-    if reach is not None and len(ticks) > 1:
-        # Sorted: a difference fits uint64, even that of the ends of int64.
-        apart = ticks[1:].view("uint64") - ticks[:-1].view("uint64")
-        last = numpy.flatnonzero(apart > reach)
-        ticks = numpy.insert(ticks, last + 1, ticks[last] + reach)
-        answers = numpy.insert(answers, last + 1, over_nothing)
-    column = pa.chunked_array([times.restore(pa.array(ticks))])
-    return _numpy(pa.table({"": column}), ""), answers
+def _by_key(
+    series: Sequence[_Series], aggs: Sequence[tuple[str, Aggregation]], spec: Spec
+) -> list[_Panel]:
+    panels = []
+    for name, agg in aggs:
+        for window in spec.windows:
+            label = f"{name}_{window.label}"
+            lines = [(one.name, one, label) for one in series]
+            panels.append(_Panel(name, f"{label}: {agg!r}", agg, lines, of_keys=True))
+    return panels
 
 
-def _steps(axes: Any, times: Any, answers: Any, **style: Any) -> None:
-    """Draws answers that hold until the next one; the latest is marked."""
-    axes.plot(times, answers, drawstyle="steps-post", **style)
-    axes.plot(times[-1:], answers[-1:], "o", color=style["color"], ms=3.5, mew=0)
+def _about(series: Sequence[_Series], spec: Spec, is_chosen: bool) -> str:
+    rows = format_count(sum(one.rows.num_rows for one in series), "row")
+    if not spec.by:
+        return rows
+    if len(series) > 1:
+        return f"{', '.join(spec.by)}: {len(series)} keys, {rows}"
+    why = "" if is_chosen else ", the key with the most rows"
+    return f"{series[0].name}{why}: {rows}"
+
+
+def _series(name: str, rows: pa.Table, whole: pa.Table, spec: Spec) -> _Series:
+    """The answers whenever one changes, of windows that have any between rows.
+
+    Args:
+        name: The key in words.
+        rows: Its rows, in order.
+        whole: The rows of all keys that are drawn.
+        spec: The windows.
+    """
+    per_row = spec.arrival is not None
+    windows = [] if per_row else keywords_of_spec(spec)["windows"]
+    windows = [one for one in windows if not isinstance(one, Delta)]
+    if not windows or rows.num_rows == 0:
+        return _Series(name, rows, _numpy(rows, spec.on), pa.table({}))
+    plain = rows.drop_columns(list(spec.results))
+    ends = _changes(_times(rows, spec.on), _times(whole, spec.on), spec.windows)
+    lines = spec.replace(by=None, windows=windows, overflow="null")
+    answers = rolling_spec(plain, lines, pa.table({spec.on: ends}))
+    return _Series(name, rows, _numpy(answers, spec.on), answers)
 
 
 def _times(rows: pa.Table, on: str) -> TimeColumn:
-    return read_times(rows.column(on).combine_chunks(), on)
+    return read_times(rows[on].combine_chunks(), on)
+
+
+def _changes(
+    times: TimeColumn, whole: TimeColumn, windows: Sequence[WindowSpec]
+) -> pa.Array:
+    """The times at which a row enters a window or leaves it, in order.
+
+    From the first row of `whole`, or before it where windows lie ahead, to its last
+    one, or until that has entered all windows.
+    """
+    import numpy
+
+    kind = times.original.type
+    tick = _DAY if pa.types.is_date64(kind) else 1  # the least step of time
+    entering, leaving = [0], []
+    for window in windows:
+        timed = window.kind in ("time", "integer")
+        offset = window_ticks(window.as_offset, times) if timed else 0
+        entering.append(offset + tick * (window.closed in ("left", "neither")))
+        if not timed:
+            continue
+        length = window_ticks(window.as_length, times)
+        leaving.append(offset + length + tick * (window.closed in ("left", "both")))
+    ticks = times.ticks.to_numpy()
+    ends = pc.min_max(whole.ticks).as_py()
+    span = numpy.array([ends["min"], ends["max"]])
+    first = max(ends["min"] + min(entering), -_INT64_MAX - 1)
+    last = min(ends["max"] + max(entering), _INT64_MAX)
+    moved = [_moved(ticks, by) for by in {*entering, *leaving}] + [span]
+    at = numpy.unique(numpy.concatenate(moved))
+    return times.restore(pa.array(at[(at >= first) & (at <= last)]))
+
+
+def _moved(ticks: Any, by: int) -> Any:
+    """Ticks later by a number of them, without those beyond int64."""
+    within = ticks <= _INT64_MAX - by if by >= 0 else ticks >= -_INT64_MAX - 1 - by
+    half = by // 2  # the whole may be beyond int64
+    return ticks[within] + half + (by - half)
+
+
+def _draw(axes: Any, panel: _Panel, spec: Spec) -> None:
+    agg, rows = panel.agg, panel.lines[0][1].rows
+    has_values = agg.of is not None and agg.kind in _SHOWS_VALUES
+    dots = None
+    if has_values and not panel.of_keys and _is_number(rows, agg.of):
+        dots = _numpy(rows, agg.of)
+        _dots(axes, _numpy(rows, spec.on), dots, agg.of)
+    drawn = []
+    for number, (label, series, result) in enumerate(panel.lines):
+        color = _LINES[number % len(_LINES)]
+        width = 1.1 + 0.25 * min(number, 4)
+        if result in series.answers.column_names:
+            answers = _numpy(series.answers, result)
+            held = _steps(series.times, answers)
+            axes.plot(
+                *held,
+                drawstyle="steps-post",
+                color=color,
+                linewidth=width,
+                label=label,
+            )
+            axes.plot(series.times[-1:], answers[-1:], "o", color=color, ms=3.5, mew=0)
+        else:
+            answers = _numpy(series.rows, result)
+            times = _numpy(series.rows, spec.on)
+            axes.plot(times, answers, "o", color=color, ms=3.5, mew=0, label=label)
+        drawn.append(answers)
+    if dots is not None:
+        _limit(axes, dots, drawn)
+    if all(_is_whole(series.rows, result) for _, series, result in panel.lines):
+        _whole_ticks(axes)
+    _name_panel(axes, panel.title)
+
+
+def _steps(times: Any, answers: Any) -> tuple[Any, Any]:
+    """Times and answers where the answer changes, and the last."""
+    import numpy
+
+    if len(answers) < 2:
+        return times, answers
+    both_nan = numpy.isnan(answers[1:]) & numpy.isnan(answers[:-1])
+    changes = (answers[1:] != answers[:-1]) & ~both_nan
+    kept = numpy.concatenate([[True], changes])
+    kept[-1] = True
+    return times[kept], answers[kept]
+
+
+def _whole_ticks(axes: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
 
 
 def _dots(axes: Any, times: Any, values: Any, label: str) -> None:
@@ -227,7 +380,10 @@ def _date_axis(axes: Any) -> None:
 
 
 def _format_windows(spec: Spec) -> str:
-    return ", ".join(window.label for window in spec.windows)
+    said = "windows " + ", ".join(window.label for window in spec.windows)
+    given = keywords_of_spec(spec)
+    more = [f"{name} {given[name]}" for name in ("closed", "offset") if name in given]
+    return "; ".join([said, *more])
 
 
 def _busiest(table: pa.Table, by: Sequence[str]) -> tuple[pa.Table, str]:
@@ -235,27 +391,64 @@ def _busiest(table: pa.Table, by: Sequence[str]) -> tuple[pa.Table, str]:
     if not by or table.num_rows == 0:
         return table, ""
     counts = table.group_by(list(by)).aggregate([([], "count_all")])
-    top = counts.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
-    for name in by:
-        column = table[name]
-        value = top[name]
-        mask = pc.is_null(column) if value is None else pc.equal(column, value)
-        table = table.filter(mask)
-    words = ", ".join(f"{name} {top[name]}" for name in by)
-    return table, f"{words}, the key with the most rows: "
+    top = counts.sort_by([("count_all", "descending")]).slice(0, 1)
+    values = [top[name][0] for name in by]
+    for name, value in zip(by, values, strict=True):
+        table = _where(table, name, value)
+    return table, _in_words(by, values)
+
+
+def _of_key(table: pa.Table, by: Sequence[str], key: str) -> tuple[pa.Table, str]:
+    """The rows of a key that is given as text, and the key in words."""
+    parts = [key] if len(by) == 1 else split_colons(key)
+    if not by:
+        raise SpecError(Argument("key", key), " needs ", Argument("by"), ", its column")
+    if len(parts) != len(by):
+        raise SpecError(
+            Argument("key", key),
+            f" is not a key of {', '.join(by)}: write the values with colons between "
+            "them",
+        )
+    values = []
+    for name, part in zip(by, parts, strict=True):
+        kind = decode_dictionary(table[name].combine_chunks()).type
+        try:
+            values.append(pa.scalar(part).cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise SpecError(
+                Argument("key", key),
+                f": column {name!r} holds {kind}, not {part!r}",
+            ) from None
+        table = _where(table, name, values[-1])
+    if table.num_rows == 0:
+        raise SpecError(Argument("key", key), " has no rows")
+    return table, _in_words(by, values)
+
+
+def _where(table: pa.Table, name: str, value: pa.Scalar) -> pa.Table:
+    column = decode_dictionary(table[name].combine_chunks())
+    if not value.is_valid:
+        return table.filter(pc.is_null(column))
+    return table.filter(pc.equal(column, value))
+
+
+def _in_words(by: Sequence[str], values: Sequence[pa.Scalar]) -> str:
+    both = zip(by, values, strict=True)
+    return ", ".join(f"{name} {value.as_py()}" for name, value in both)
 
 
 def _drawable(table: pa.Table, spec: Spec, name: str) -> bool:
     return all(_is_number(table, f"{name}_{w.label}") for w in spec.windows)
 
 
+def _is_whole(table: pa.Table, name: str) -> bool:
+    kind = table.schema.field(name).type
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
 def _is_number(table: pa.Table, name: str) -> bool:
     kind = table.schema.field(name).type
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-    )
+    return bool(pa.types.is_floating(kind) or _is_whole(table, name))
 
 
 def _numpy(table: pa.Table, name: str) -> Any:

@@ -49,7 +49,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the busiest key's series and aggregates (.png, .svg, .pdf)",
+        help="draw series and aggregates of the key with the most rows (.png, .svg, "
+        ".pdf)",
+    )
+    parser.add_argument(
+        "--key",
+        action="append",
+        metavar="KEY",
+        help="the key to draw instead, the values of several columns with colons "
+        "between them (may be repeated: a line per key)",
     )
     parser.add_argument(
         "--memory",
@@ -133,6 +141,8 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
 
     if options.plot is not None:
         plots.check(options.plot)
+    elif options.key is not None:
+        raise SpecError("--key is for --plot: add it, or leave the key out")
     if options.output is not None and options.engine == "local":
         check_output(Path(options.output))
     if options.engine == "spark":
@@ -177,7 +187,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
         show(table, _shown(spec))
     if options.plot is not None:
         with stages.stage("drawing"):
-            plots.draw_rolling(table, spec, options.plot)
+            plots.draw_rolling(table, spec, options.plot, options.key or ())
     _summarize(table.num_rows, spec, options, stages)
 
 
