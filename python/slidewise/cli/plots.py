@@ -247,11 +247,11 @@ def _moved(ticks: Any, by: int) -> Any:
 
 def _draw(axes: Any, panel: _Panel, spec: Spec) -> None:
     agg, rows = panel.agg, panel.lines[0][1].rows
-    has_values = agg.of is not None and agg.kind in _SHOWS_VALUES
+    column = agg.of if agg.kind in _SHOWS_VALUES and not panel.of_keys else None
     dots = None
-    if has_values and not panel.of_keys and _is_number(rows, agg.of):
-        dots = _numpy(rows, agg.of)
-        _dots(axes, _numpy(rows, spec.on), dots, agg.of)
+    if column is not None and _is_number(rows, column):
+        dots = _numpy(rows, column)
+        _dots(axes, _numpy(rows, spec.on), dots, column)
     drawn = []
     for number, (label, series, result) in enumerate(panel.lines):
         color = _LINES[number % len(_LINES)]
