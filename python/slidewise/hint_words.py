@@ -6,13 +6,12 @@ Streams, in lower case and without underscores: `argMax` and `ARG_MAX` are one w
 
 __all__ = ["ADVICE", "ARGUMENTS", "NAMES", "WAYS"]
 
+_LENGTHS = ("window", "windows", "range", "last", "ranges")
+
 # Arguments, and the words for them. The first argument that a function has is meant.
 _ARGUMENTS: dict[tuple[str, ...], str] = {
-    (
-        "aggs",
-        "agg",
-    ): "agg aggs aggregate aggregates aggregations expr exprs expressions features "
-    "func funcs functions metrics",
+    ("aggs", "agg"): "agg aggs aggregate aggregates aggregations expr exprs "
+    "expressions features func funcs functions metrics",
     ("arrival",): "arrived arrivaltime createdat ingestiontime knowledgetime "
     "processingtime",
     ("at",): "asof entitydf labels points queryat spine",
@@ -45,15 +44,8 @@ _ARGUMENTS: dict[tuple[str, ...], str] = {
     ("time_format",): "dateformat datetimeformat timestampformat",
     ("ties",): "peers tiebreak tiesmethod",
     ("where",): "condition filter mask predicate when",
-    (
-        "window",
-        "windows",
-        "range",
-        "last",
-        "ranges",
-    ): "duration freq interval length lookback period periods "
-    "range ranges rule size span timeframe width windowduration windowlength "
-    "windowsize",
+    _LENGTHS: "duration freq interval length lookback period periods range ranges rule "
+    "size span timeframe width windowduration windowlength windowsize",
     ("window", "range", "last", "ranges"): "windows",
     ("windows", "range", "last", "ranges"): "window",
 }

@@ -1,11 +1,11 @@
 """The aggregation: its kind and its columns."""
 
-import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError
+from slidewise.hints import suggest_name
 
 __all__ = ["BITS", "COMPARED", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
 
@@ -119,11 +119,10 @@ class Aggregation:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            near = difflib.get_close_matches(str(self.kind), KINDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = suggest_name(str(self.kind), KINDS)
             known = ", ".join(KINDS)
             raise SpecError(
-                f"unknown aggregation {self.kind!r}; there are {known}.{hint}"
+                f"unknown aggregation {self.kind!r}{hint or f'; there are {known}'}"
             )
         self._check_names()
         if self.by is not None and self.kind not in COMPARED + PAIRS:

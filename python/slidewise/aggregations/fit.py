@@ -130,7 +130,8 @@ def check_value(agg: Aggregation, value: Any) -> None:
 def _family(kind: type) -> str:
     """The family of a Python type."""
     if is_of(kind, "numpy"):
-        named = {"datetime64": "instant", "timedelta64": "duration", "bool_": "bool"}
+        named = {"datetime64": "instant", "timedelta64": "duration"}
+        named |= {"bool": "bool", "bool_": "bool"}
         if kind.__name__ in named:
             return named[kind.__name__]
     families: tuple[tuple[str, type | tuple[type, ...]], ...] = (

@@ -68,8 +68,8 @@ def refuse_without_on(table: Any) -> None:
 
 
 def _is_series(table: Any) -> bool:
-    loaded = ((sys.modules.get(name), name) for name in ("pandas", "polars"))
-    return any(module and isinstance(table, module.Series) for module, _ in loaded)
+    modules = (sys.modules.get(name) for name in ("pandas", "polars"))
+    return any(module and isinstance(table, module.Series) for module in modules)
 
 
 def refuse_spark(table: Any) -> None:

@@ -352,7 +352,7 @@ def _in_one_unit(text: str) -> str | None:
         >>> _in_one_unit("1h30m"), _in_one_unit("1.5h"), _in_one_unit("2H")
         ('90m', '90m', '2h')
     """
-    text = re.sub(r"[\s,]", "", text)
+    text = re.sub(r"[\s,]", "", text[: 2 * _MAX_DIGITS])
     sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
     parts = [(number, _foreign_unit(unit)) for number, unit in _PART.findall(text)]
     if _PART.sub("", text) or not all(unit for _, unit in parts):

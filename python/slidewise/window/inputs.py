@@ -5,7 +5,6 @@ and under one set of masks. Aggregations that need the same one share it.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from slidewise.aggregations.base import BITS, PAIRS, Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
@@ -74,9 +73,9 @@ class InputColumns:
         columns: tuple[str, ...] | None,
         dtype: str | None,
         functions: tuple[Functions, ...],
-        compiled: tuple[Compiled, ...] = (),
-        objects: tuple[int, ...] = (),
-        over_objects: Mapping[Aggregation, Functions] = MappingProxyType({}),
+        compiled: tuple[Compiled, ...],
+        objects: tuple[int, ...],
+        over_objects: Mapping[Aggregation, Functions],
     ) -> None:
         self.columns: list[InputColumn] = []
         self._functions = functions

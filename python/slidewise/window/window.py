@@ -405,8 +405,9 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
         if reads_one and not keeps_objects(agg):
             kind = "median" if agg.kind == "quantile" else agg.kind
             raise SpecError(
-                f"is not a number, and {agg!r} does not fit it: {agg.kind} takes "
-                f"{accepted(kind)}. Convert the values first, for example with float()"
+                f"is not a number of 64 bits, and does not fit {agg!r}: {agg.kind} "
+                f"takes {accepted(kind)}. Convert the values first, for example with "
+                "float()"
             )
     try:
         return spec_of_plan(plan.with_objects(columns))
