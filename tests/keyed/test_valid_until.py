@@ -9,7 +9,7 @@ import math
 import random
 import re
 from decimal import Decimal
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import pyarrow as pa
@@ -223,6 +223,45 @@ def test_windows_that_rows_begin_or_close_do_not_expire(
     windows.ingest(table(held))
     found = windows.query("a", 12, valid_until=True, **extra)
     assert [value for name, value in found.items() if "valid" in name] == [None]
+
+
+NEVER, ALL = {"a": None, "b": None}, {"a": 2, "b": 1}
+IN_TIME = ({"a": 1, "b": 1}, {"a": 14, "b": 12})
+# Per kind of windows: the options; by label, the counts and `valid_until` of keys.
+KINDS: dict[str, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {
+    "time": ({"windows": 9}, {"9": IN_TIME}),
+    "rows": ({"windows": sw.rows(2)}, {"2rows": (ALL, NEVER)}),
+    "landmark": ({"windows": sw.landmark("f")}, {"landmark_f": (ALL, NEVER)}),
+    "until": ({"window": sw.until("f")}, {"until_f": (ALL, NEVER)}),
+    "landmark and time": (
+        {"windows": [9, sw.landmark("f")]},
+        {"9": IN_TIME, "landmark_f": (ALL, NEVER)},
+    ),
+    "rows and time": (
+        {"windows": [sw.rows(2), 9]},
+        {"2rows": (ALL, NEVER), "9": IN_TIME},
+    ),
+    "hops": ({"window": 9, "every": 3}, {"9": IN_TIME}),
+    "hops by rows": (
+        {"window": sw.rows(2), "every": sw.rows(1)},
+        {"2rows": (ALL, NEVER)},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_without_rows_may_be_anywhere(kind: str) -> None:
+    """They have the answers of empty windows, which never change."""
+    options, answers = KINDS[kind]
+    windows = sw.KeyedWindows(on="t", by="k", aggs={"n": sw.count()}, **options)
+    rows = {"t": [1, 3, 5], "k": [*"aba"], "x": [1, 3, 5], "f": [False] * 3}
+    windows.ingest(pa.table(rows))
+    for keys in permutations(["a", "zz", "b", "yy"]):
+        found = windows.query_many({"k": [*keys]}, 10, valid_until=True)
+        for label, (held, until) in answers.items():
+            assert found[f"n_{label}"] == [held.get(key, 0) for key in keys]
+            right = [until.get(key) for key in keys]
+            assert found[f"valid_until_{label}"] == right
 
 
 def test_a_null_of_min_rows_stays_as_rows_leave() -> None:

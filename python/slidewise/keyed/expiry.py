@@ -77,10 +77,9 @@ def changes_of_rows(
 ) -> list[pa.Array]:
     """As `changes_of_folds`, for query points that are answered from rows.
 
-    Each point has a code of its own, and sees the rows with that code.
+    Each point has a code of its own, and sees the rows with that code. Codes of rows
+    are dense, and precede those of points without rows.
     """
-    known = pc.unique(codes)
-    codes = pc.index_in(codes, known).cast(_CODE)
     by_key = pa.table({"code": codes, "time": rows[TIME]})
     by_key = by_key.sort_by([("code", "ascending"), ("time", "ascending")])
     keys = int64_view(by_key["code"].cast(_INT64).combine_chunks())
@@ -95,8 +94,9 @@ def changes_of_rows(
         # A result beyond int64 becomes null, and null differs from any number.
         call = KernelCall(frame(rows), derive(spec, windows=(rest,), overflow="null"))
         call.groups = codes
-        held = pc.index_in(points.groups, known).to_pylist()
-        rest_of = _Points(held, points.ends.to_pylist(), (keys, ticks), window, horizon)
+        assert points.groups is not None, "each point has a code"
+        held, ends = points.groups.to_pylist(), points.ends.to_pylist()
+        rest_of = _Points(held, ends, (keys, ticks), window, horizon)
         own = {name: results[name] for name, _ in horizon.query.spec.aggs}
         found.append(rest_of.changes(call, own))
     return found
@@ -107,7 +107,7 @@ class _Points:
 
     def __init__(
         self,
-        codes: list[int | None],
+        codes: list[int],
         ends: list[int],
         rows: tuple[Sequence[int], Sequence[int]],
         window: WindowSpec,
@@ -121,8 +121,8 @@ class _Points:
         self._left: list[tuple[int, int]] = []
         for code, tick in zip(codes, ends, strict=True):
             since, until = horizon.bounds(window, tick)
-            low = len(keys) if code is None else bisect_left(keys, code)
-            high = low if code is None else bisect_right(keys, code, low)
+            low = bisect_left(keys, code)
+            high = bisect_right(keys, code, low)
             low = bisect_left(ticks, since, low, high)
             # A row of the last time never leaves.
             high = bisect_right(ticks, min(until, _LARGEST - 1), low, high)

@@ -279,9 +279,6 @@ class RowReader:
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         near = pc.is_in(own, theirs)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
-        # Codes are dense: first those of the rows, then those of the other points.
-        keys = pc.unique(pa.concat_arrays([own, theirs]))
-        own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
         if points.plus is None and not expiry:
             return self._computed(rows, own, points, theirs, spec, expires)
         parts = [
@@ -368,6 +365,11 @@ class RowReader:
     ) -> Answers:
         """Runs the kernel over rows; a point sees the rows with its code."""
         query = self._query
+        # Codes are dense: first those of the rows, then those of the other points.
+        keys = pc.unique(pa.concat_arrays([codes, theirs]))
+        codes, theirs = (
+            pc.index_in(part, keys).cast(_CODE) for part in (codes, theirs)
+        )
         table = query.timed(rows)
         ends = QueryPoints(points.ticks, None, theirs, None, "query")
         call = KernelCall(frame(table), spec)
