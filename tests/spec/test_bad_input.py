@@ -142,6 +142,10 @@ def test_mixed_units() -> None:
         (pa.array([True, False, True]), "holds bool, not times"),
         (pa.array([[1], [2], [3]]), "holds list<item: int64>, not times"),
         (
+            pa.array([1, 2, 3], pa.time64("us")),
+            "holds time64.us., not times: times are .* dates, durations or integers",
+        ),
+        (
             pa.array([1, 2**63, 3], pa.uint64()),
             r"holds times beyond int64 \(uint64\): drop",
         ),
