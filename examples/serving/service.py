@@ -11,7 +11,8 @@ meanwhile from the same windows:
 
     GET /features/c17                  as of the latest payment
     GET /features/c17?amount=12.5      as if this payment had arrived, too
-    GET /features/c17?at=1700000000    as of a time, in seconds since 1970
+    GET /features/c17?at=1700000000    as of a time, in seconds since 1970; status 422
+                                       once payments that count then were evicted
     GET /status                        files, payments, the latest time, bytes
 
 `state` is a file: the name of the last file that was ingested, and a snapshot of the

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -80,8 +81,9 @@ def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None
         if at == 3:
             with served(tmp_path) as url:
                 assert wait_for(url, "000003.parquet")["files"] == 4
-                late = START + 4 * 300
-                for card in ("c1", "c7", "unknown"):
+                # At the end, and before the watermark.
+                for when, card in product((4, 1), ("c1", "c7", "unknown")):
+                    late = START + when * 300
                     answer = get(f"{url}/features/{card}?at={late}")
                     assert rounded(answer) == expected(tables, card, late)
     with served(tmp_path) as url:

@@ -112,8 +112,8 @@ class Script(Stage):
         until = draw.random() < 0.4
         if until:
             given["valid_until"] = True
-        if any(row.tick < floor for row in points):
-            self._refused(points, given, plus)
+        is_early = any(row.tick < floor for row in points)
+        if is_early and self._refused(points, spans, given):
             return
         wanted = self._wanted(points, spans, plus)
         if until:
@@ -130,15 +130,35 @@ class Script(Stage):
             points[one], given, plus, {k: v[one] for k, v in wanted.items()}
         )
 
-    def _refused(self, points: list[Row], given: dict[str, Any], plus: bool) -> None:
-        """Windows that begin before rows that may be gone."""
+    def _refused(
+        self, points: list[Row], spans: list[Span], given: dict[str, Any]
+    ) -> bool:
+        """Whether windows before the horizon are refused: rows may be gone."""
         try:
-            self._many(points, given, plus)
+            self._many(points, given, plus=False)
         except sw.SpecError as error:
-            if "the horizon is" not in str(error):
+            if "the windows keep" not in str(error):
                 raise
-            return
-        raise DifferenceError("a window before evicted rows", str(given))
+            if not self._may_be_gone(points, spans):
+                raise DifferenceError("no row is gone", str(given)) from error
+            return True
+        return False
+
+    def _may_be_gone(self, points: list[Row], spans: list[Span]) -> bool:
+        """Whether a row that a window may hold, of any key, is behind the horizon."""
+        model, plan = self.model, self.plan
+        if model.unsure or "gone" in plan.columns:  # rows have left otherwise, too
+            return True
+        bound = model.watermark - self.kept
+        ticks = [row.tick for rows in model.held.values() for row in rows]
+        lost = max((tick for tick in ticks if tick <= bound), default=None)
+        if lost is None:
+            return False
+        if any(kind == "rows" for kind, _, _ in [*plan.spans, *spans]):
+            return True
+        first = min(row.tick for row in points) - max(n for _, n, _ in spans)
+        first -= plan.offset
+        return lost >= first + (self.closed not in ("left", "both"))
 
     def _spans(self) -> list[Span]:
         """The windows of a point: those of the Spec, or others."""

@@ -1,5 +1,7 @@
 """The horizon of `KeyedWindows`, its keys, and the texts of `repr` and `explain`."""
 
+import copy
+import datetime as dt
 import re
 
 import pyarrow as pa
@@ -51,16 +53,125 @@ def test_keep_makes_the_horizon_longer() -> None:
             one.query("a", windows=31)
 
 
-def test_windows_before_evicted_rows_are_refused() -> None:
-    """The refusal does not depend on whether rows were evicted."""
-    windows = cards((1, "a", 1), (40, "a", 2))
+def test_windows_that_evicted_rows_may_be_in_are_refused() -> None:
+    """Windows before the horizon are answered while all of their rows are kept."""
+    windows = cards((1, "a", 1), (31, "a", 3), (40, "a", 2))
     windows.advance(40)
-    assert windows.query("a", at=34, windows=4)["n_4"] == 0
-    with pytest.raises(sw.SpecError, match=r"'10' at 39 .* 10 behind .* 40 or later"):
-        windows.query("a", at=39)
-    points = pa.table({"card": ["a", "b"], "when": [40, 33]})
-    with pytest.raises(sw.SpecError, match=r"window '4' at 33 .* keep="):
-        windows.query_many(points, "when", windows=4)
+    assert windows.query("a", at=34, windows=4)["xs_4"] == [3]
+    for at in (35, 11):
+        assert windows.query("a", at=at)["xs_10"] == [3] * (at == 35)
+        assert windows.query("a", at=at, valid_until=True)["n_10"] == (at == 35)
+    message = (
+        r"'10' at 10 begins .* the windows keep 10 behind the watermark. Ask for 11 or "
+    )
+    with pytest.raises(sw.SpecError, match=message):
+        windows.query("a", at=10)
+    points = pa.table({"card": ["a", "b", "a"], "when": [40, 20, 34]})
+    found = windows.query_many(points, "when", windows=4)
+    assert found["n_4"].to_pylist() == [1, 0, 1]
+    with pytest.raises(sw.SpecError, match=r"window '4' at 4 .* Ask for 5 .* keep="):
+        windows.query_many(points.append_column("w", pa.array([40, 4, 34])), "w", 4)
+
+
+DAY = dt.timedelta(1)
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update", "change"])
+def test_a_query_before_the_horizon_is_answered_if_nothing_was_evicted(
+    emit: str,
+) -> None:
+    """The row at 1060 is at the watermark; the other one is in all windows of 100."""
+    windows = sw.KeyedWindows(
+        on="t", by="k", windows=100, aggs={"n": sw.count()}, late=5, emit=emit
+    )
+    windows.ingest(pa.table({"t": [1000, 1060], "k": [*"aa"]}))
+    windows.advance()
+    for at, count in ((999, 0), (1000, 1), (1059, 1), (1060, 2), (-(2**63), 0)):
+        assert windows.query("a", at=at) == {"n_100": count}
+        assert windows.query_many({"k": [*"ab"]}, at=at)["n_100"] == [count, 0]
+    start = dt.datetime(2026, 1, 1)
+    windows = sw.KeyedWindows(on="t", windows="1d", aggs={"n": sw.count()}, late="5m")
+    windows.ingest(pa.table({"t": [start, start + DAY, start + 2 * DAY]}))
+    windows.advance()
+    assert windows.query(at=start + 1.5 * DAY)["n_1d"] == 1
+    with pytest.raises(sw.SpecError, match="windows keep 24h5m behind the watermark"):
+        windows.query(at=start + 0.5 * DAY)
+
+
+def reached(windows: sw.KeyedWindows, at: int) -> list[int] | None:
+    """The rows of "a" at a time; None if they are refused."""
+    try:
+        answer = windows.query("a", at=at)
+    except sw.SpecError:
+        return None
+    (rows,) = [values for name, values in answer.items() if name.startswith("xs")]
+    return rows
+
+
+@pytest.mark.parametrize("keep", [None, 30])
+def test_snapshots_and_followers_know_which_rows_are_gone(keep: int | None) -> None:
+    options = {**OPTIONS, "windows": [10]}
+    windows = cards((1, "a", 1), **{**options, "keep": keep, "emit": "update"})
+    windows.collect()
+    follower = sw.KeyedWindows.from_bytes(windows.to_bytes(), **options)
+    for at in (5, 22, 60, 90):
+        windows.ingest(batch((at, "a", at)))
+        windows.advance(at)
+        windows.collect()
+        follower.apply(windows.changes())
+        again = sw.KeyedWindows.from_bytes(windows.to_bytes(), **options)
+        for one in (windows, follower, again, copy.deepcopy(windows)):
+            found = [reached(one, tick) for tick in range(95)]
+            gone = max(
+                (tick for tick in (1, 5, 22, 60) if tick <= at - (keep or 10)),
+                default=None,
+            )
+            assert found == [
+                None
+                if gone is not None and tick < gone + 10
+                else [x for x in (1, 5, 22, 60, 90) if tick - 10 < x <= min(tick, at)]
+                for tick in range(95)
+            ]
+
+
+def test_rows_of_idle_keys_are_gone() -> None:
+    """A query at the watermark has none of them; before it, it is refused."""
+    windows = cards((1, "a", 1), (6, "b", 2), (9, "c", 3), emit="update")
+    windows.advance(9)
+    assert windows.query("b", at=7)["n_10"] == 1
+    assert windows.evict_idle(6) == 2
+    assert windows.query("b", at=9)["n_10"] == 0
+    windows.advance(17)
+    with pytest.raises(sw.SpecError, match="Ask for 16 or later"):
+        windows.query("b", at=15, windows=10)
+    assert windows.query("c", at=16, windows=10)["n_10"] == 1
+
+
+def test_windows_that_begin_at_rows_are_answered_until_rows_leave() -> None:
+    rows = {"t": [10, 20, 40], "f": [False, True, False]}
+    aggs = {"ts": sw.collect("t")}
+    last = sw.KeyedWindows(on="t", windows=sw.rows(2), aggs=aggs)
+    last.ingest(pa.table(rows))
+    last.advance(5)
+    assert last.query(at=3) == {"ts_2rows": []}
+    last.advance(30)
+    assert last.query(at=30) == {"ts_2rows": [10, 20]}
+    with pytest.raises(sw.SpecError, match="Ask for 30 or later"):
+        last.query(at=29)
+
+    since = sw.KeyedWindows(on="t", windows=sw.landmark("f"), aggs=aggs)
+    since.ingest(pa.table(rows))
+    since.advance(40)
+    found = [since.query(at=at)["ts_landmark_f"] for at in (9, 10, 30, 40)]
+    assert found == [[], [10], [20], [20, 40]]
+
+    open_ones = sw.KeyedWindows(on="t", window=sw.until("f"), aggs=aggs)
+    open_ones.ingest(pa.table(rows))
+    open_ones.advance(15)
+    assert open_ones.query(at=12) == {"ts_until_f": [10]}
+    open_ones.advance(40)
+    with pytest.raises(sw.SpecError, match="at 30 may have had rows that left"):
+        open_ones.query(at=30)
 
 
 def test_last_rows_are_kept_although_later_ones_arrive() -> None:
@@ -193,7 +304,10 @@ def test_explain_states_the_columns_read(options: dict[str, object], line: str) 
     windows = cards(*ROWS, **options)
     assert line in windows.explain().replace("\n  ", " ")
     windows.advance(4)
-    assert "at 4 (the watermark) or later" in windows.explain().replace("\n  ", " ")
+    kept = "at any time: no row was evicted yet" in windows.explain().replace("\n", "")
+    assert kept == ("windows" not in options)
+    windows.advance(40)
+    assert "at 40 (the watermark) or later" in windows.explain().replace("\n  ", " ")
 
 
 def test_explain_knows_sessions_and_streams_without_rows() -> None:

@@ -89,14 +89,13 @@ def _queries(shard: Shard, watermark: int | None) -> str:
         return "query: not for sessions, which have no length"
     if shard.query.until:
         since = "any time"
-        if watermark is not None:
+        if watermark is not None and shard.log.latest_lost() is not None:
             at = format_tick(watermark, shard.query.times)
             since = f"{at} (the watermark) or later"
         return f"query: the window that no flag has closed yet, at {since}"
-    evicted = shard.evicted(watermark)
-    horizon = Horizon(shard.query, shard.kept, evicted)
+    horizon = Horizon(shard.query, shard.kept, shard.evicted(watermark))
     text = f"query: any window up to {horizon.label}"
-    if watermark is None:
+    if watermark is None or shard.log.latest_lost() is None:
         return f"{text}, at any time: no row was evicted yet"
     since = format_tick(watermark, shard.query.times)
     return (

@@ -1,6 +1,6 @@
 """`Horizon`: how far back the rows of a stream are kept, and so be queried."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from slidewise.spec.durations import (
     WindowLike,
     format_duration,
     parse_offset,
+    spell_duration,
 )
 from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
 from slidewise.spec.windows import shown_length, written
@@ -229,14 +230,40 @@ class Horizon:
         beyond = pc.greater(times, latest - lag)
         return pc.add(pc.if_else(beyond, None, times), lag)
 
-    def check(self, ticks: pa.Array, windows: Iterable[WindowSpec]) -> None:
-        """Checks that all rows of the windows that end at these times are kept."""
-        if self.evicted is None or not len(ticks):
+    def _earliest(self, window: WindowSpec, evicted: int) -> int:
+        """The earliest time of a window that holds no row up to a time.
+
+        A window without a length may begin anywhere before its end: it is whole at the
+        bound of eviction or later.
+        """
+        return evicted if has_no_length(window) else evicted + self.leaving(window)
+
+    def check(
+        self,
+        ticks: pa.Array,
+        windows: Sequence[WindowSpec],
+        latest_lost: Callable[[], int | None],
+    ) -> None:
+        """Checks that all rows of the windows that end at these times are kept.
+
+        Args:
+            ticks: The times.
+            windows: The windows.
+            latest_lost: Gives the time of the latest row that left; None if none did.
+                It is called if a window ends before the bound of eviction allows.
+        """
+        evicted, first = self.evicted, pc.min(ticks).as_py()
+        if evicted is None or first is None:
+            return
+        if all(first >= self._earliest(window, evicted) for window in windows):
+            return
+        lost = latest_lost()
+        if lost is None:
             return
         times = self.query.times
         for window in windows:
-            needed = 0 if has_no_length(window) else self.leaving(window)
-            earliest = self.evicted + needed
+            latest = evicted if has_no_length(window) else min(lost, evicted)
+            earliest = self._earliest(window, latest)
             bound = min(max(earliest, -_LARGEST - 1), _LARGEST)
             behind = pc.index(pc.less(ticks, bound), True).as_py()
             if behind < 0:
@@ -248,11 +275,13 @@ class Horizon:
                     "left with windows that were emitted: ask for "
                     f"{format_tick(earliest, times)}, the watermark, or later"
                 )
+            unit = times.unit
+            kept = str(self.kept) if unit is None else spell_duration(self.kept * unit)
             raise SpecError(
                 f"the window {window.label!r} at {tick} begins before rows that were "
-                f"evicted: the horizon is {self.label} behind the watermark. Ask "
-                f"for {format_tick(earliest, times)} or later, for a shorter window, "
-                "or make KeyedWindows with a longer ",
+                f"evicted: the windows keep {kept} behind the watermark. Ask for "
+                f"{format_tick(earliest, times)} or later, for a shorter window, or "
+                "make KeyedWindows with a longer ",
                 Argument("keep"),
             )
 

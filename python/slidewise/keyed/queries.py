@@ -98,7 +98,7 @@ class Queryable(Locked):
 
         Raises:
             SpecError: If a column or a time is wrong, a window is longer than the
-                horizon, or begins before rows that were evicted; if there were no rows
+                horizon, or may have had rows that were evicted; if there were no rows
                 yet; or for sessions and `delta`.
             ResultOverflowError: As for `rolling`.
 
@@ -312,15 +312,20 @@ class Queryable(Locked):
                 # A call that failed meanwhile has rolled the state back.
                 shard = self._shard_to_query("query()")
                 horizon = self._horizon(shard)
-                horizon.check(points.ticks, spans)
+                horizon.check(points.ticks, spans, shard.log.latest_lost)
                 answers = RowReader(shard).answer(
                     points, spans, horizon, expiry=valid_until
                 )
             return answers.named(spans, shard.query)
         answers = reader.answer(points, spans, self._horizon(shard), expiry=valid_until)
         # Rows are evicted after the watermark has moved, so this is checked last.
-        self._horizon(shard).check(points.ticks, spans)
+        self._horizon(shard).check(points.ticks, spans, self._latest_lost)
         return answers.named(spans, shard.query)
+
+    @synchronized
+    def _latest_lost(self) -> int | None:
+        """As `RowLog.latest_lost`, for a thread without the lock."""
+        return self._shard_to_query("query()").log.latest_lost()
 
     def _horizon(self, shard: Shard) -> Horizon:
         evicted = shard.evicted(self._watermark)

@@ -98,6 +98,9 @@ class RowLog:
         self.next_row = 0
         # The time up to which rows may be evicted; None before the first eviction.
         self.until: int | None = None
+        # The latest time of the rows that left, other than deleted ones, or a later
+        # one; None if none left.
+        self.lost: int | None = None
         # How often rows left, other than behind the horizon or by a recorded deletion.
         self.generation = 0
         # Pages of deleted rows, with their numbers of rows.
@@ -113,6 +116,7 @@ class RowLog:
         return {
             "next": self.next_row,
             "until": self.until,
+            "lost": self.lost,
             "generation": self.generation,
             "compacted": self._compacted,
             "segments": [*self.segments],
@@ -123,7 +127,9 @@ class RowLog:
         self.next_row, self.until = state["next"], state["until"]
         self.generation, self._compacted = state["generation"], state["compacted"]
         checked_ints(self.next_row, self.generation, self._compacted)
-        checked_ints(0 if self.until is None else self.until)
+        self.lost = state["lost"]
+        for time in (self.until, self.lost):
+            checked_ints(0 if time is None else time)
         self.segments = [Segment(*fields) for fields in state["segments"]]
         self._deletions = [(page, count) for page, count in state["deletions"]]
         for page, count in self._deletions:
@@ -333,14 +339,45 @@ class RowLog:
         """
         self.until = until if self.until is None else max(until, self.until)
         if self._query.rows:
+            if any(segment.earliest <= self.until for segment in self.segments):
+                self.lose(self.until)
             return
         kept = []
         for segment in self.segments:
             if segment.latest <= self.until:
+                self.lose(segment.latest)
                 self._pages.remove(segment.page)
             else:
                 kept.append(segment)
         self.segments = kept
+
+    def lose(self, time: int) -> None:
+        """Records that rows up to a time, other than deleted ones, have left."""
+        self.lost = time if self.lost is None else max(time, self.lost)
+
+    def latest_lost(self) -> int | None:
+        """The latest time of rows that left, or may leave; None without such rows.
+
+        Cost: it reads the segments with rows on both sides of the bound.
+        """
+        lost = self.lost
+        for segment in self.segments:
+            if self.until is not None and segment.earliest <= self.until:
+                dead = self._latest_dead(self._stored_rows(segment))
+                lost = dead if lost is None else max(dead, lost)
+        return lost
+
+    def _latest_dead(self, rows: pa.Table) -> int:
+        """The time of the latest of some rows at or before the bound."""
+        passed = pc.less_equal(rows[TIME], self.until)
+        return int(pc.max(rows[TIME].filter(passed)).as_py())
+
+    def _shed(self, rows: pa.Table) -> pa.Table:
+        """Drops dead rows, and records their times."""
+        dead = self.until is not None and pc.min(rows[TIME]).as_py() <= self.until
+        if dead:
+            self.lose(self._latest_dead(rows))
+        return self._without_dead(rows)
 
     @property
     def is_sparse(self) -> bool:
@@ -355,7 +392,7 @@ class RowLog:
         """
         kept: list[Segment] = []
         for segment in self.segments:
-            rows = self._without_dead(self.rows(segment))
+            rows = self._shed(self.rows(segment))
             if is_alive is not None:
                 rows = rows.filter(is_alive(rows)).combine_chunks()
             kept += self._replaced([segment], rows)
@@ -399,7 +436,7 @@ class RowLog:
             whole = self._joined(segments)
             if whole is None:
                 rows = pa.concat_tables([self.rows(segment) for segment in segments])
-                rows = self._without_dead(rows.combine_chunks())
+                rows = self._shed(rows.combine_chunks())
                 self.segments[merged] = self._replaced(segments, rows)
             else:
                 self.segments[merged] = [whole]

@@ -158,6 +158,7 @@ class Shard(ShardState):
         self.index.store.drop_idle(until)
         self.last.drop_idle(idle.combine_chunks(), self.index, until)
         if len(idle):
+            self.log.lose(pc.max(self.query.ticks(idle)).as_py())
             self.log.compact(self.index.is_held)
         return int(known.true_count)
 
@@ -173,6 +174,8 @@ class Shard(ShardState):
             if self.log.is_sparse:
                 find = surplus_rows if self.query.closing else passed_rows
                 gone = find(self.query, self.index, self.log, until)
+                if len(gone):
+                    self.log.lose(until)
                 self.index.insert(self.no_rows, gone)
                 self.note_left(gone[NUMBER].combine_chunks())
                 self.compact()

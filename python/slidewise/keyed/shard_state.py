@@ -228,6 +228,8 @@ class ShardState:
         if ends is None:
             return self.no_rows
         rows = closed_rows(self.query, index, self.log, ends)
+        if len(rows):
+            self.log.lose(pc.max(rows[TIME]).as_py())
         index.insert(self.no_rows, rows)
         self.note_left(rows[NUMBER].combine_chunks())
         return rows

@@ -33,6 +33,7 @@ __all__ = [
     "read_rows",
     "rows",
     "session",
+    "spell_duration",
 ]
 
 # Nanoseconds per unit, from the longest to the shortest.
@@ -310,6 +311,25 @@ def format_duration(nanoseconds: int) -> str:
         if unit != "w" and nanoseconds % size == 0:
             return f"{nanoseconds // size}{unit}"
     raise AssertionError("every number of nanoseconds is a multiple of 1 ns")
+
+
+def spell_duration(nanoseconds: int) -> str:
+    """Spells a duration of 0 or more in several units, the longest one hours.
+
+    Whole days are days.
+
+    Example:
+        >>> spell_duration(86_700_000_000_000), spell_duration(172_800_000_000_000)
+        ('24h5m', '2d')
+    """
+    if not nanoseconds % UNITS["d"]:
+        return format_duration(nanoseconds)
+    parts = []
+    for unit, size in UNITS.items():
+        if unit not in ("w", "d") and nanoseconds >= size:
+            count, nanoseconds = divmod(nanoseconds, size)
+            parts.append(f"{count}{unit}")
+    return "".join(parts)
 
 
 def _parse_duration(text: str, argument: str) -> int:
