@@ -385,9 +385,7 @@ def test_zones_of_times_must_match() -> None:
     with pytest.raises(sw.SpecError, match="give a datetime with a zone"):
         windows.query(at=dt.datetime(2026, 1, 1))
     local = pa.table({"when": pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("us"))})
-    with pytest.raises(
-        sw.SpecError, match="does not convert without loss to the times of"
-    ):
+    with pytest.raises(sw.SpecError, match="'when' of keys= has no zone"):
         windows.query_many(local, "when")
 
 

@@ -212,8 +212,13 @@ def test_zones_and_units_meet() -> None:
     got = sw.rolling(table, on="t", windows="5s", aggs={"n": sw.count()}, at=labels)
     assert got["n_5s"].to_pylist() == [1]
     naive = pa.table({"t": pa.array([61], pa.timestamp("s"))})
-    with pytest.raises(sw.SpecError, match="does not convert without loss"):
-        sw.rolling(table, on="t", windows="5s", aggs={"n": sw.count()}, at=naive)
+    options = {"on": "t", "windows": "5s", "aggs": {"n": sw.count()}}
+    with pytest.raises(
+        sw.SpecError, match=r"'t' of at= has no zone .*s\]\), .* has one"
+    ):
+        sw.rolling(table, at=naive, **options)
+    with pytest.raises(sw.SpecError, match=r"'t' of at= has a zone .* has none .* by "):
+        sw.rolling(naive, at=table, **options)
 
 
 def test_query_points_keep_their_time_of_day():

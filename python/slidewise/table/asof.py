@@ -48,7 +48,7 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         f"loss to the times of column {times.name!r} ({kind}): cast one of them"
     )
     if not same_kind(column.type, kind):
-        raise refusal
+        raise _zones_differ(times, column.type, name, where) or refusal
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise SpecError(
@@ -59,6 +59,23 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         return ticks_in_unit_of(times, column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise refusal from error
+
+
+def _zones_differ(
+    times: TimeColumn, given: pa.DataType, name: str, where: str
+) -> SpecError | None:
+    """The refusal of times with a zone beside times without one; None for others."""
+    kind = times.original.type
+    if {_kind(given), _kind(kind)} != {"local", "instant"}:
+        return None
+    has = "has a zone" if _kind(given) == "instant" else "has no zone"
+    other = "has none" if _kind(given) == "instant" else "has one"
+    way = "local_timestamp(c)" if other == "has none" else "assume_timezone(c, 'UTC')"
+    return SpecError(
+        f"column {name!r} of {where} {has} ({given}), and the time column "
+        f"{times.name!r} {other} ({kind}): convert one of them, such as by "
+        f"pyarrow.compute.{way}"
+    )
 
 
 def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
