@@ -144,6 +144,24 @@ def test_times_without_a_zone_do_not_fit_a_column_with_one():
         keyed.ingest(rows([NOON]))
 
 
+def test_decimals_wider_than_those_of_the_first_batch_are_refused() -> None:
+    """The message names `schema=`, with which they are taken."""
+    rows = [
+        pa.table({"t": [at], "x": [Decimal(x)]})
+        for at, x in ((1, "1.10"), (2, "10.25"))
+    ]
+    request = {"on": "t", "windows": 5, "aggs": {"x": sw.last("x")}}
+    windows = sw.KeyedWindows(**request)
+    windows.ingest(rows[0])
+    with pytest.raises(sw.SpecError, match=r"'x' is decimal.* cast it, or .* schema="):
+        windows.ingest(rows[1])
+    schema = {"t": "int64", "x": pa.decimal128(9, 2)}
+    windows = sw.KeyedWindows(**request, schema=schema)
+    for batch in rows:
+        windows.ingest(batch)
+    assert windows.query(at=2) == {"x_5": Decimal("10.25")}
+
+
 def test_a_number_for_a_window_over_timestamps():
     keyed = sw.KeyedWindows(**SUMS)
     with pytest.raises(

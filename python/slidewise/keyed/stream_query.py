@@ -101,8 +101,8 @@ def cast_to_schema(
             return _exactly(column.cast(kind), before)
         except pa.ArrowInvalid as error:
             raise SpecError(
-                f"{refusal}, which cannot hold all of its values ({error}): cast "
-                "it, or name a wider type in schema="
+                f"{refusal}, which cannot hold all of its values ({error}): cast it, "
+                "or make KeyedWindows with schema=, which has the types of all batches"
             ) from error
     fixed = "cast it"
     if not pa.types.is_null(before):
