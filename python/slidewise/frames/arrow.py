@@ -1,13 +1,16 @@
 """Adapters of pyarrow's tables and record batches."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from slidewise.frames.base import Frame, Result, one_array
 
-__all__ = ["append_batch", "arrow_frame", "batch_frame"]
+__all__ = ["append_columns", "arrow_frame", "batch_frame"]
+
+# Up to this number, columns are appended one by one, which copies the others each time.
+_FEW = 8
 
 
 def arrow_frame(table: pa.Table) -> Frame:
@@ -47,27 +50,25 @@ class _ArrowFrame:
         return None
 
     def append(self, results: Mapping[str, Result]) -> Any:
-        table = self._table
-        if table.num_columns < len(results):
-            arrays = [result.array for result in results.values()]
-            batch = pa.RecordBatch.from_arrays(arrays, names=list(results))
-            return self._restore(append_batch(table, batch))
-        for name, result in results.items():
-            table = table.append_column(name, result.array)
-        return self._restore(table)
+        arrays = [result.array for result in results.values()]
+        return self._restore(append_columns(self._table, [*results], arrays))
 
     def make(self, columns: Mapping[str, Result]) -> Any:
         arrays = {name: result.array for name, result in columns.items()}
         return self._restore(pa.table(arrays))
 
 
-def append_batch(table: pa.Table, batch: pa.RecordBatch) -> pa.Table:
-    """A table with further columns; fast if it has fewer itself."""
-    wide = pa.Table.from_batches([batch])
-    schema = table.schema
-    for at, field in enumerate(schema):
-        wide = wide.add_column(at, field, table.column(at))
-    return wide.replace_schema_metadata(schema.metadata) if schema.metadata else wide
+def append_columns(
+    table: pa.Table, names: Collection[str], arrays: Iterable[pa.Array]
+) -> pa.Table:
+    """A table with further columns, in time linear in all of them."""
+    if len(names) <= _FEW:
+        for name, array in zip(names, arrays, strict=True):
+            table = table.append_column(name, array)
+        return table
+    added = pa.Table.from_arrays([*arrays], names=[*names])
+    schema = pa.schema([*table.schema, *added.schema], table.schema.metadata)
+    return pa.Table.from_arrays([*table.columns, *added.columns], schema=schema)
 
 
 def _as_table(table: pa.Table) -> pa.Table:

@@ -6,6 +6,7 @@ results appended; rows and index are unchanged.
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -74,9 +75,9 @@ def require(frame: Named, names: Sequence[str], owner: str = "the table") -> Non
     Raises:
         SpecError: Naming the column, the existing ones, and a near miss.
     """
-    present = list(frame.names)
+    present = Counter(frame.names)
     for name in names:
-        found = present.count(name)
+        found = present[name]
         if found == 0:
             columns = [str(column) for column in present]
             raise SpecError(_no_column(name, columns, owner) + frame.times_beside)

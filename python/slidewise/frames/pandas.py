@@ -68,7 +68,8 @@ class _PandasFrame:
     def names(self) -> Sequence[str]:
         levels = [name for name in self._table.index.names if name is not None]
         columns = list(self._table.columns)
-        return columns + [level for level in levels if level not in columns]
+        taken = {*columns}
+        return columns + [level for level in levels if level not in taken]
 
     @property
     def length(self) -> int:

@@ -47,6 +47,8 @@ class _PolarsFrame:
 
     def __init__(self, table: Any) -> None:
         self._table = table
+        # polars makes it of all columns at each access.
+        self._schema = table.schema
 
     @property
     def names(self) -> Sequence[str]:
@@ -57,7 +59,7 @@ class _PolarsFrame:
         return int(self._table.height)
 
     def column(self, name: str) -> pa.Array:
-        polars, dtype = sys.modules["polars"], self._table.schema[name]
+        polars, dtype = sys.modules["polars"], self._schema[name]
         if dtype == polars.Object:
             raise SpecError(
                 f"column {name!r} holds Python objects, which have no Arrow type: cast "
@@ -81,7 +83,7 @@ class _PolarsFrame:
         return False
 
     def dtype(self, name: str) -> Any:
-        return self._table.schema[name]
+        return self._schema[name]
 
     def append(self, results: Mapping[str, Result]) -> Any:
         return self._table.with_columns(self._series(results))

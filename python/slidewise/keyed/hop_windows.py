@@ -13,6 +13,7 @@ import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import FRESH, ROWS, TIME
 from slidewise.keyed.index import LATEST
@@ -73,12 +74,13 @@ def table_of_windows(
     """
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
     starts = pc.subtract(ends, query.grid.length)
+    columns = {
+        "window_start": query.times.window_ends(starts),
+        "window_end": query.times.window_ends(ends),
+        **{name: results[name].array for name, _ in query.spec_of_points.aggs},
+    }
     table = windows.select(list(query.spec.by))
-    table = table.append_column("window_start", query.times.window_ends(starts))
-    table = table.append_column("window_end", query.times.window_ends(ends))
-    for name, _ in query.spec_of_points.aggs:
-        table = table.append_column(name, results[name].array)
-    return table
+    return append_columns(table, columns, columns.values())
 
 
 def answer_empty(query: KeyedQuery, windows: pa.Table) -> pa.Table:

@@ -87,9 +87,8 @@ class Index:
             # Several encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
             self._stored = sorted(first.values())
-            place = {
-                at: self._stored.index(first[id(c)]) for at, c in enumerate(columns)
-            }
+            stored_at = {at: place for place, at in enumerate(self._stored)}
+            place = {at: stored_at[first[id(c)]] for at, c in enumerate(columns)}
             calls = [
                 (kind, place.get(of, -1), place.get(by, -1), number)
                 for kind, of, by, number in call.calls
@@ -235,16 +234,15 @@ class Index:
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
         results = call.naming(str).decode(answers, [], points)[0]
-        calls, names = call.calls, {}
         kinds = [pa.array(answer).type for answer in answers[0]]
-        for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
-            at = calls.index(plan.calls[0])
-            undecoded = len(plan.calls) == 1 and agg.kind in _UNDECODED
+        names: dict[int, str] = {}
+        for (name, agg), ((at, *others), _) in zip(spec.aggs, call.reads, strict=True):
+            undecoded = not others and agg.kind in _UNDECODED
             if not undecoded or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
         of_windows = [
-            [f"{names[at]}_{window.label}" for at in range(len(calls))]
+            [f"{names[at]}_{window.label}" for at in range(len(kinds))]
             for window in windows
         ]
         floats = [pa.types.is_floating(kind) for kind in kinds]

@@ -4,7 +4,7 @@ A query point is a key and a time at which windows end. User values are converte
 values that cannot be converted without loss are refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,10 @@ import pyarrow as pa
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.column_types import is_number
-from slidewise.keyed.columns import NUMBER
+from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
-from slidewise.spec.arguments import check_columns
+from slidewise.spec.arguments import check_column_name, check_columns
 from slidewise.table.asof import ticks_as
 from slidewise.table.encoding import (
     ValueColumn,
@@ -90,8 +90,9 @@ def key_table(query: KeyedQuery, key: Any) -> pa.Table:
 def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
     """The value of each key column, in order."""
     if isinstance(key, Mapping):
+        known = {*by}
         for name in key:
-            if name not in by:
+            if name not in known:
                 what = "" if len(by) != 1 else "; a struct as a key goes into a tuple"
                 raise SpecError(
                     f"the key has a column {name!r}, and {_named(by)}{what}"
@@ -251,10 +252,9 @@ def plus_row(query: KeyedQuery, plus: Mapping[str, Any]) -> pa.Table:
             " is not a row: give a mapping of columns to values, such as "
             "{'amount': 12.5}",
         )
-    columns = {}
+    columns, kinds = {}, _plus_types(query, plus)
     for name, value in plus.items():
-        kind = _plus_type(query, name)
-        columns[name] = _plus_array(name, [value], kind)
+        columns[name] = _plus_array(name, [value], kinds[name])
     return _plus_table(query, columns, 1)
 
 
@@ -282,10 +282,10 @@ def plus_of(
     """
     if not isinstance(plus, Mapping):
         plus = {name: name for name in check_columns(plus, "plus")}
-    columns = {}
+    columns, kinds = {}, _plus_types(query, plus)
+    require(target, [check_column_name(one, "plus") for one in plus.values()], "keys=")
     for name, source in plus.items():
-        kind = _plus_type(query, name)
-        require(target, [source], "keys=")
+        kind = kinds[name]
         if isinstance(target, Lists):
             columns[name] = _plus_array(name, target.values(source), kind)
             continue
@@ -301,37 +301,39 @@ def plus_of(
     return _plus_table(query, columns, target.length)
 
 
-def _plus_type(query: KeyedQuery, name: str) -> pa.DataType:
-    """The type of a column of extra rows."""
-    given = (query.spec.on, *query.spec.by)
-    if name in given:
-        raise SpecError(
-            Argument("plus"),
-            f" names {name!r}, which is given already: the row has the key and the "
-            "time of its query",
-        )
-    known = [
-        other for other in query.schema.names if other not in (*given, query.deletes)
-    ]
-    if name not in known:
-        raise SpecError(
-            Argument("plus"),
-            f" names the unknown column {name!r}: the stream has "
-            f"{', '.join(map(repr, known)) or 'no column besides keys and times'}",
-        )
-    kind = query.schema.field(name).type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _plus_types(query: KeyedQuery, names: Iterable[str]) -> dict[str, pa.DataType]:
+    """The types of the columns that extra rows may have, among them all of `names`."""
+    given = {query.spec.on, *query.spec.by}
+    known = {
+        field.name: query.stored_type(field.name)
+        for field in query.schema
+        if field.name not in given and field.name != query.deletes
+    }
+    for name in names:
+        if name in given:
+            raise SpecError(
+                Argument("plus"),
+                f" names {name!r}, which is given already: the row has the key and the "
+                "time of its query",
+            )
+        if name not in known:
+            raise SpecError(
+                Argument("plus"),
+                f" names the unknown column {name!r}: the stream has "
+                f"{', '.join(map(repr, known)) or 'no column besides keys and times'}",
+            )
+    return known
 
 
 def _plus_table(
     query: KeyedQuery, given: Mapping[str, pa.Array], rows: int
 ) -> pa.Table:
     """Extra rows in the columns of the state, without keys and times."""
-    columns = {}
+    columns, keys, read = {}, {*query.spec.by}, {*query.spec.columns}
     for field in query.kept_schema:
-        if field.name not in query.schema.names or field.name in query.spec.by:
+        if field.name == TIME or field.name in keys:
             continue
         columns[field.name] = given.get(field.name, pa.nulls(rows, field.type))
-        if query.spec.nan == "raise" and field.name in query.spec.columns:
+        if query.spec.nan == "raise" and field.name in read:
             ValueColumn(field.name, columns[field.name], "raise")
     return pa.table(columns or {NUMBER: row_numbers(rows)})

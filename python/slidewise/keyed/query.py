@@ -97,7 +97,7 @@ class KeyedQuery:
     def kept_schema(self) -> pa.Schema:
         """The columns of rows that stay in the state, and the ticks."""
         fields = [pa.field(TIME, pa.int64())]
-        fields += [pa.field(name, self._stored_type(name)) for name in self._kept]
+        fields += [pa.field(name, self.stored_type(name)) for name in self._kept]
         return pa.schema(fields)
 
     @cached_property
@@ -107,10 +107,11 @@ class KeyedQuery:
         The column of times is made from the ticks.
         """
         names = [name for name in self.schema.names if name != self.spec.on]
-        fields = [pa.field(name, self._stored_type(name)) for name in names]
+        fields = [pa.field(name, self.stored_type(name)) for name in names]
         return pa.schema([pa.field(TIME, pa.int64()), *fields])
 
-    def _stored_type(self, name: str) -> pa.DataType:
+    def stored_type(self, name: str) -> pa.DataType:
+        """The type of a column in the state: categories as values."""
         kind = self.schema.field(name).type
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -553,7 +554,8 @@ def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
 
 def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
     """Indices that sort rows stably by the given columns that they have."""
-    keys = [(name, "ascending") for name in names if name in rows.column_names]
+    held = {*rows.column_names}
+    keys = [(name, "ascending") for name in names if name in held]
     return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.frames.adapt import frame
-from slidewise.frames.arrow import append_batch
+from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
@@ -168,7 +168,7 @@ class FoldReader:
             return answers
         if layout.leads:
             return pa.Table.from_batches([answers])
-        return append_batch(table, answers)
+        return append_columns(table, answers.schema.names, answers.columns)
 
     def listed(self, keys: Mapping[Any, Any], tick: int) -> dict[str, Any] | None:
         """Appends to lists of keys lists of the results at a time; else as `appended`.
@@ -208,7 +208,8 @@ class FoldReader:
         apart = len(names) == len(kinds) and undecoded.names.isdisjoint(kinds)
         if not right or not apart:
             return None
-        places = [names.index(name) for name in by]
+        place = {name: at for at, name in enumerate(names)}
+        places = [place[name] for name in by]
         if not all(map(_is_copied, schema.types)):
             return Layout(places, list(range(len(by))), undecoded.schema, leads=False)
         both = pa.schema([*schema, *undecoded.schema], schema.metadata)
@@ -393,10 +394,10 @@ def _leaving(
 def extra_rows(points: Points, query: KeyedQuery) -> pa.Table:
     """The extra rows of query points, in the columns of the state."""
     assert points.plus is not None, "points without extra rows have none"
-    columns = [points.ticks]
+    columns, by = [points.ticks], {*query.spec.by}
     for field in query.kept_schema:
         if field.name != TIME:
-            held = points.keys if field.name in query.spec.by else points.plus
+            held = points.keys if field.name in by else points.plus
             columns.append(held.column(field.name).combine_chunks())
     return pa.Table.from_arrays(columns, schema=query.kept_schema)
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from slidewise.caching import cached_property
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import refuse_taken
 from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import KeyedQuery, flagged
@@ -50,9 +51,9 @@ class StreamQuery(KeyedQuery):
     def given_back(self, late: pa.Table) -> pa.Table:
         """Late rows, in the columns of waiting rows, with null results."""
         table = self.timed(late).select(self.schema.names)
-        for name in self.spec.results:
-            kind = self.output.field(name).type
-            table = table.append_column(name, pa.nulls(len(late), kind))
+        kinds = [self.output.field(name).type for name in self.spec.results]
+        nulls = [pa.nulls(len(late), kind) for kind in kinds]
+        table = append_columns(table, self.spec.results, nulls)
         return flagged(self.marked(table), late=True)
 
 

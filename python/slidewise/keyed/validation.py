@@ -3,6 +3,7 @@
 Each message names the argument and a remedy.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -231,9 +232,8 @@ def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | No
             " takes a mapping from columns to Arrow types, such as "
             f"{{'t': pa.timestamp('us')}}, or a pyarrow.Schema; got {schema!r:.60}",
         )
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
             raise SpecError(Argument("schema"), f" has two columns {name!r}")
     return pa.schema([(name, type_without_view(kind)) for name, kind in pairs])
 

@@ -1,5 +1,6 @@
 """Checks of arguments that several specifications share."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -105,8 +106,8 @@ def check_arrival(
             " names no column: name one or several, or leave it out",
         )
     names = tuple(check_column_name(name, "arrival") for name in given)
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise SpecError(
                 Argument("arrival", names), f" names {name!r} twice: name it once"
             )

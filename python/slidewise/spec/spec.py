@@ -8,7 +8,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from os import PathLike
 from typing import Any
 
@@ -66,7 +66,7 @@ NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Spec:
     """The windows and aggregations of `rolling`, `hopping` and `KeyedWindows`.
 
@@ -144,11 +144,15 @@ class Spec:
         """Checks the arguments, which the class documents."""
         request = given_keywords(locals())
         made = given_spec(None, request, "Spec")
-        self._set({each.name: getattr(made, each.name) for each in fields(self)})
+        self._set(made.__getstate__())
 
     def _set(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone, without what was computed of them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def _of(cls, **values: Any) -> "Spec":
@@ -270,8 +274,9 @@ class Spec:
             several=windows is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
         )
+        taken = {*spec.results}
         for name in spec.by:
-            if name in spec.results:
+            if name in taken:
                 raise SpecError(
                     Argument("by"),
                     f" names {name!r}, as a column of the result is named: rename one",
@@ -279,17 +284,17 @@ class Spec:
         refuse_duplicates(spec.results)
         return spec
 
-    @property
+    @cached_property
     def is_hopping(self) -> bool:
         """Whether windows are hopping or session windows."""
         return any(window.is_hop for window in self.windows)
 
-    @property
+    @cached_property
     def counts_ticks(self) -> bool:
         """Whether lengths are in the units of integer times."""
         return any("integer" in window.kind for window in self.windows)
 
-    @property
+    @cached_property
     def results(self) -> tuple[str, ...]:
         """The names of the result columns, window by window."""
         if self.is_hopping:
@@ -300,19 +305,19 @@ class Spec:
             f"{name}_{window.label}" for window in self.windows for name, _ in self.aggs
         )
 
-    @property
+    @cached_property
     def arrivals(self) -> tuple[str, ...]:
         """The columns of arrival order, the first one first; empty without."""
         if self.arrival is None:
             return ()
         return (self.arrival,) if isinstance(self.arrival, str) else self.arrival
 
-    @property
+    @cached_property
     def times(self) -> tuple[str, ...]:
         """The columns of times: of events, then of arrival; each once."""
         return tuple(dict.fromkeys([self.on, *self.arrivals]))
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, each once."""
         names = [self.on, *self.by, *self.arrivals]
@@ -325,7 +330,7 @@ class Spec:
         """The spec as JSON: equal specs have equal text in every release."""
         return canonical_json(self)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The SHA-256 of `canonical` in hex, which checkpoints compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
@@ -452,8 +457,7 @@ def derive(spec: Spec, **attributes: Any) -> Spec:
         >>> derive(spec, by=("bucket", "k")).columns
         ('t', 'bucket', 'k')
     """
-    values = {each.name: getattr(spec, each.name) for each in fields(spec)}
-    return spec._of(**(values | attributes))
+    return spec._of(**(spec.__getstate__() | attributes))
 
 
 def given_spec(

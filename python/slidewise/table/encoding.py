@@ -336,7 +336,7 @@ class KernelInputs:
         self.columns: list[pa.Array] = []
         # Whether an input means the same in every table; row numbers do not.
         self.portable: list[bool] = []
-        self.natives: list[Compiled] = []
+        self._natives: dict[Compiled, str] = {}
         self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
 
     @property
@@ -344,11 +344,14 @@ class KernelInputs:
         """Of each input its column, the masks of it, and its encoding."""
         return list(self._known)
 
+    @property
+    def natives(self) -> list[Compiled]:
+        """The native aggregations, in the order of their numbers."""
+        return list(self._natives)
+
     def native(self, compiled: Compiled) -> str:
         """The kernel's name for a native aggregation."""
-        if compiled not in self.natives:
-            self.natives.append(compiled)
-        return f"native:{self.natives.index(compiled)}"
+        return self._natives.setdefault(compiled, f"native:{len(self._natives)}")
 
     def add(self, values: ValueColumn, encoding: str) -> int:
         """Adds a column in one encoding; returns its index."""

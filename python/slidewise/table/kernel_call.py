@@ -434,17 +434,18 @@ class KernelCall:
             and all(self.source.never_null(name) for name in plan.reads)
         )
 
-    def _caller_of(self, call: int) -> tuple[Aggregation, Plan]:
-        """The first aggregation that makes a call."""
-        wanted = list(self._calls)[call]
-        plans = zip(self.spec.aggs, self.plans, strict=True)
-        return next(
-            (agg, plan) for (_, agg), plan in plans if wanted in self.calls_of(plan)
-        )
+    @cached_property
+    def _callers(self) -> list[tuple[Aggregation, Plan]]:
+        """The first aggregation that makes each call."""
+        callers: dict[Call, tuple[Aggregation, Plan]] = {}
+        for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True):
+            for call in self.calls_of(plan):
+                callers.setdefault(call, (agg, plan))
+        return [callers[call] for call in self._calls]
 
     def _below_min_rows(self, answers: list[pa.Array], call: int, row: int) -> bool:
         """Whether a window holds fewer values than `min_rows`."""
-        _, plan = self._caller_of(call)
+        _, plan = self._callers[call]
         if not self.spec.min_rows or plan.count_call is None:
             return False
         count: int = answers[self._calls[plan.count_call]][row].as_py()
@@ -454,7 +455,7 @@ class KernelCall:
         self, where: tuple[int, int, int], history: int, why: str
     ) -> ResultOverflowError:
         index, call, row = where
-        agg, _ = self._caller_of(call)
+        agg, _ = self._callers[call]
         window = self.spec.windows[index]
         return self._overflow_of(agg, window, row - history, why)
 
