@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.column_types import type_without_view
 from slidewise.io.external_sort import SampleSort, SpillPartitions
@@ -233,8 +234,7 @@ class _FileRolling:
             keys = key_hashes(by, len(rows))
             times = [read_times(source.column(name), name) for name in self._order]
             marks = [keys, *(each.ticks for each in times), numbers]
-            for name, column in zip(self._marks, marks, strict=True):
-                rows = rows.append_column(name, column)
+            rows = append_columns(rows, self._marks, marks)
             # Arrow cannot take rows of views. They are cast back when they are written.
             sort.add(rows.cast(_without_views(rows.schema)))
             count += len(rows)
@@ -265,8 +265,8 @@ class _FileRolling:
             while sum(map(len, rest)) < len(rows):
                 rest.append(next(parts))
             results = pa.concat_tables(rest)
-            for name in self._spec.results:
-                rows = rows.append_column(name, results[name].slice(0, len(rows)))
+            found = results.select(self._spec.results).slice(0, len(rows))
+            rows = append_columns(rows, found.column_names, found.columns)
             rest = [results.slice(len(rows))]
             yield rows
 

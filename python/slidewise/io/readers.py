@@ -26,6 +26,7 @@ elsewhere text that is a date and time in all rows is a timestamp.
 import errno
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,11 +168,9 @@ def read_table(
 
 def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
     """Refuses a file with two columns of one name."""
-    for name in names:
-        if names.count(name) > 1:
-            raise SpecError(
-                f"{file} has {names.count(name)} columns {name!r}: rename all but one"
-            )
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise SpecError(f"{file} has {count} columns {name!r}: rename all but one")
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:

@@ -26,7 +26,7 @@ from slidewise.spark.columns import (
     ROW,
     ascending,
     column,
-    key_column,
+    key_columns,
 )
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
@@ -133,7 +133,7 @@ def drop_deleted(
     require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
     check_boolean(df, options.deletes, "deletes")
     is_deletion = sf.coalesce(column(options.deletes), sf.lit(False))
-    key_and_time = [*(key_column(df, name) for name in spec.by), column(spec.on)]
+    key_and_time = [*key_columns(df, spec.by), column(spec.on)]
     order = [*ascending(options.then_by), column(ROW)]
     peers = Window.partitionBy(*key_and_time, is_deletion).orderBy(*order)
     deletions = sf.sum(is_deletion.cast("int"))
@@ -161,7 +161,7 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
     """Returns the DataFrame of a plan's results."""
     spec = plan.spec
     order = Order()
-    keys = [key_column(df, name) for name in spec.by]
+    keys = key_columns(df, spec.by)
     rows = _drop_unused(df, plan)
     bounds = None
     if plan.splits is not None:

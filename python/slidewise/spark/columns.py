@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-__all__ = ["RESERVED_PREFIX", "ROW", "ascending", "column", "key_column"]
+__all__ = ["RESERVED_PREFIX", "ROW", "ascending", "column", "key_columns"]
 
 # The prefix of the columns that slidewise adds to a DataFrame within its plan.
 RESERVED_PREFIX = "__slidewise_"
@@ -25,9 +25,12 @@ def ascending(names: Iterable[str]) -> list[Any]:
     return [column(name).asc_nulls_last() for name in names]
 
 
-def key_column(df: Any, name: str) -> Any:
-    """Returns a key column; -0.0 becomes 0.0, as both are the same key."""
-    kind = df.schema[name].dataType
-    if isinstance(kind, FloatType | DoubleType):
-        return column(name) + sf.lit(0.0).cast(kind)
-    return column(name)
+def key_columns(df: Any, names: Iterable[str]) -> list[Any]:
+    """Returns key columns; -0.0 becomes 0.0, as both are the same key."""
+    kinds = {field.name: field.dataType for field in df.schema}
+    return [
+        column(name) + sf.lit(0.0).cast(kinds[name])
+        if isinstance(kinds[name], FloatType | DoubleType)
+        else column(name)
+        for name in names
+    ]

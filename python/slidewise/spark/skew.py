@@ -28,7 +28,7 @@ from pyspark.errors import PySparkException
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spark.columns import column, key_column
+from slidewise.spark.columns import column, key_columns
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.skew_split import (
     KEY,
@@ -173,8 +173,8 @@ def _key_names(spec: Spec) -> list[str]:
 def _sample(df: Any, spec: Spec, share: float) -> pa.Table:
     """Collects the keys and times of a share of the rows."""
     keys = [
-        key_column(df, name).alias(alias)
-        for name, alias in zip(spec.by, _key_names(spec), strict=True)
+        key.alias(alias)
+        for key, alias in zip(key_columns(df, spec.by), _key_names(spec), strict=True)
     ]
     rows = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
     return to_arrow(rows.sample(share, 1) if share < 1 else rows).combine_chunks()

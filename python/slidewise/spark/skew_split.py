@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 
 from slidewise.errors import SlidewiseError
 from slidewise.frames.adapt import frame
-from slidewise.spark.columns import RESERVED_PREFIX, column, key_column
+from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
 from slidewise.spark.versions import create_dataframe
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order
@@ -189,8 +189,8 @@ def _lookup(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any, Any]:
 
 def _fit_plan(df: Any, spec: Spec, splits: SkewSplits) -> bool:
     """Whether the keys and times can be literals of the plan."""
-    kinds = [df.schema[name].dataType for name in spec.by]
-    time = df.schema[spec.on].dataType
+    held = {field.name: field.dataType for field in df.schema}
+    kinds, time = [held[name] for name in spec.by], held[spec.on]
     return (
         sum(map(len, splits.points)) <= _MAX_LITERAL_POINTS
         and len(splits.points) <= _MAX_LITERAL_KEYS
@@ -214,10 +214,11 @@ def _by_key(df: Any, spec: Spec, splits: SkewSplits, values: list[Any]) -> Any:
     if not spec.by:
         return values[0]
     found = sf.lit(0)
+    kinds = {field.name: field.dataType for field in df.schema}
     for row, value in zip(splits.keys.to_pylist(), values, strict=True):
         same = sf.lit(True)
         for name, part in zip(spec.by, row.values(), strict=True):
-            literal = sf.lit(part).cast(df.schema[name].dataType)
+            literal = sf.lit(part).cast(kinds[name])
             same = same & column(name).eqNullSafe(literal)
         found = sf.when(same, value).otherwise(found)
     return found
@@ -245,8 +246,9 @@ def _join_points(df: Any, spec: Spec, splits: SkewSplits, most: int) -> Any:
     first_splits = pa.array(splits.first_splits, pa.int32())
     table = _append_column(table, _FIRST_SPLIT, first_splits)
     # Not from Arrow's types: several types of Spark map to the same one.
-    time = df.schema[spec.on].dataType
-    kinds = {f"{KEY}{at}": df.schema[name].dataType for at, name in enumerate(spec.by)}
+    held = {field.name: field.dataType for field in df.schema}
+    time = held[spec.on]
+    kinds = {f"{KEY}{at}": held[name] for at, name in enumerate(spec.by)}
     fields = [
         StructField(name, kinds.get(name, time)) for name in table.schema.names[:-1]
     ]
@@ -255,8 +257,8 @@ def _join_points(df: Any, spec: Spec, splits: SkewSplits, most: int) -> Any:
     if not spec.by:
         return df.crossJoin(sf.broadcast(small))
     same = [
-        key_column(df, name).eqNullSafe(column(f"{KEY}{at}"))
-        for at, name in enumerate(spec.by)
+        key.eqNullSafe(column(f"{KEY}{at}"))
+        for at, key in enumerate(key_columns(df, spec.by))
     ]
     return df.join(sf.broadcast(small), same, "left")
 

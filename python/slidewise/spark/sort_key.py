@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.errors import Argument, SpecError
-from slidewise.spark.columns import RESERVED_PREFIX, column, key_column
+from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
 from slidewise.spark.skew_split import SPLIT, SkewSplits
 from slidewise.spark.versions import repartition_by_id
 from slidewise.spec.spec import Spec
@@ -75,7 +75,7 @@ def fits_sort_key(
 def repartition_splits(df: Any, spec: Spec, tasks: int) -> Any:
     """Moves splits to tasks in turn, and other keys to tasks by their hash."""
     split = column(SPLIT)
-    keys = [key_column(df, name) for name in spec.by]
+    keys = key_columns(df, spec.by)
     key_hash = sf.hash(*keys) if keys else sf.lit(0)
     number = sf.when(split > 0, split).otherwise(key_hash)
     return repartition_by_id(df, tasks, sf.pmod(number, sf.lit(tasks)).cast("int"))
@@ -86,7 +86,7 @@ def add_sort_key(
 ) -> tuple[Any, Any]:
     """Adds the column `KEY_GROUP`; also returns the column to sort by."""
     reserved = _split_groups(splits, tasks)
-    keys = [key_column(df, name) for name in spec.by]
+    keys = key_columns(df, spec.by)
     key_hash = sf.xxhash64(*keys) if keys else sf.lit(0)
     group = sf.pmod(key_hash, sf.lit(KEY_GROUPS - reserved)) + reserved
     if splits is not None:

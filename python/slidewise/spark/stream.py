@@ -133,7 +133,7 @@ def _output_struct(df: Any, query: StreamQuery, flags: bool) -> StructType:
     inputs = {field.name: field for field in df.schema}
     collated = collated_results(df, query.spec)
     # A result of hopping windows may have the name of an input column.
-    kept = query.spec.by if query.spec.is_hopping else query.schema.names
+    kept = {*(query.spec.by if query.spec.is_hopping else query.schema.names)}
     fields = [
         inputs[field.name]
         if field.name in kept
