@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.frames.arrow import arrow_frame, batch_frame
-from slidewise.frames.base import Frame
+from slidewise.frames.base import Frame, guarded
 from slidewise.frames.numpy import holds_arrays, numpy_frame
 from slidewise.frames.pandas import pandas_frame
 from slidewise.frames.polars import polars_frame
@@ -45,11 +45,13 @@ def frame(table: Any) -> Frame:
     if holds_arrays(table):
         return numpy_frame(table)
     if hasattr(table, "__arrow_c_stream__"):
-        try:
-            reader = pa.RecordBatchReader.from_stream(table)
-        except pa.ArrowInvalid as error:  # a stream of no columns
-            raise SpecError(_no_table(table)) from error
-        return arrow_frame(reader.read_all())
+        # An error in the rows of a stream is that of its producer.
+        with guarded(_kind(table), Exception, way_out="give a pyarrow Table"):
+            try:
+                reader = pa.RecordBatchReader.from_stream(table)
+            except pa.ArrowInvalid as error:  # a stream of no columns
+                raise SpecError(_no_table(table)) from error
+            return arrow_frame(reader.read_all())
     raise SpecError(_no_table(table))
 
 
@@ -102,12 +104,16 @@ def _no_table(table: Any) -> str:
             f"a Series is not a table but a column: give series{named}.to_frame('x')"
             + ", and on='t' for the times in its index" * bool(named)
         )
-    kind = f"{type(table).__module__}.{type(table).__qualname__}"
     return (
-        f"{kind} is not a table: give a pyarrow Table or RecordBatch, a pandas or "
-        "polars DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
+        f"{_kind(table)} is not a table: give a pyarrow Table or RecordBatch, a pandas "
+        "or polars DataFrame, a dict of NumPy arrays, or anything with "
+        "__arrow_c_stream__"
         + (" (such as pyarrow.table(...) of it)" * isinstance(table, Mapping))
     )
+
+
+def _kind(table: Any) -> str:
+    return f"{type(table).__module__}.{type(table).__qualname__}"
 
 
 def _all_mappings(rows: Sequence[Any]) -> bool:

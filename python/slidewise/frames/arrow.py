@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.frames.base import Frame, Result, one_array
+from slidewise.frames.base import Frame, Result, guarded, one_array
 
 __all__ = ["append_columns", "arrow_frame", "batch_frame"]
 
@@ -41,7 +41,9 @@ class _ArrowFrame:
         return int(self._table.num_rows)
 
     def column(self, name: str) -> pa.Array:
-        return one_array(self._table.column(name))
+        column = self._table.column(name)
+        with guarded(f"column {name!r} of {column.type}"):
+            return one_array(column)
 
     def never_null(self, name: str) -> bool:
         return not self._table.schema.field(name).nullable

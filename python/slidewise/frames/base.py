@@ -7,15 +7,27 @@ results appended; rows and index are unchanged.
 import difflib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SpecError
+from slidewise.errors import SlidewiseError, SpecError
+from slidewise.frames.column_types import type_without_view
 
-__all__ = ["Frame", "Result", "combined", "one_array", "refuse_taken", "require"]
+__all__ = [
+    "Frame",
+    "Result",
+    "combined",
+    "decode_runs",
+    "empty_table",
+    "guarded",
+    "one_array",
+    "refuse_taken",
+    "require",
+]
 
 
 class Result(NamedTuple):
@@ -107,6 +119,36 @@ def _no_column(name: str, present: list[str], owner: str) -> str:
     return f"{owner} has no column {name!r}; it has {shown or 'none'}.{hint}"
 
 
+@contextmanager
+def guarded(
+    what: str, *passing: type[Exception], way_out: str = "cast it first"
+) -> Iterator[None]:
+    """Raises what a library raises while it converts a table as a `SpecError`.
+
+    Panics of Rust, such as those of polars, are no `Exception`; these, too.
+
+    Args:
+        what: The subject of the message: the column and its type.
+        passing: Exceptions that pass as they are.
+        way_out: The end of the message.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__module__ == "pyo3_runtime"
+        passes = isinstance(error, (SlidewiseError, MemoryError, *passing))
+        if passes or not (is_panic or isinstance(error, Exception)):
+            raise
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SpecError(f"{what} cannot be converted ({why}): {way_out}") from error
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """A table without rows; `Schema.empty_table` lacks unions, among others."""
+    arrays = [pa.nulls(0, field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
 def one_array(column: pa.ChunkedArray) -> pa.Array:
     """The chunks of a column as one array, run-end encoding decoded."""
     array = combined(column)
@@ -119,12 +161,24 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def combined(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """As `one_array`; text that is too long for one array stays in chunks."""
-    plain = not pa.types.is_run_end_encoded(column.type)
-    if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
+    if pa.types.is_run_end_encoded(column.type):
+        chunks = [decode_runs(chunk) for chunk in column.chunks]
+        column = pa.chunked_array(chunks, type_without_view(column.type.value_type))
+    if column.num_chunks == 1 and column.chunk(0).offset == 0:
         return column.chunk(0)  # combine_chunks would copy it
     # An empty slice that came through the C stream has empty buffers behind its offset,
     # over which combine_chunks fails.
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    array = pa.chunked_array(chunks, column.type).combine_chunks()
-    # The nulls are in the encoded values: the array itself has none.
-    return array if plain else pc.run_end_decode(array)
+    return pa.chunked_array(chunks, column.type).combine_chunks()
+
+
+def decode_runs(column: pa.Array) -> pa.Array:
+    """The values of a run-end encoded column of any type; other columns unchanged."""
+    if not pa.types.is_run_end_encoded(column.type):
+        return column
+    values = column.values
+    kind = type_without_view(values.type)
+    numbers = pa.array(range(len(values)), pa.int32())
+    runs = pa.RunEndEncodedArray.from_arrays(column.run_ends, numbers)
+    places = pc.run_end_decode(runs).slice(column.offset, len(column))
+    return (values if values.type == kind else values.cast(kind)).take(places)

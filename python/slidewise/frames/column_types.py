@@ -1,8 +1,10 @@
 """Questions about the types of Arrow columns."""
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
-__all__ = ["is_number", "is_text", "type_without_view"]
+__all__ = ["is_number", "is_text", "replace_types", "type_without_view"]
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -37,20 +39,34 @@ def type_without_view(kind: pa.DataType) -> pa.DataType:
         >>> type_without_view(pa.list_(pa.string_view()))
         ListType(list<item: large_string>)
     """
-    if kind == pa.string_view():
-        return pa.large_string()
-    if kind == pa.binary_view():
-        return pa.large_binary()
+    return replace_types(kind, _VIEWS.get)
+
+
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def replace_types(
+    kind: pa.DataType, replacement: Callable[[pa.DataType], pa.DataType | None]
+) -> pa.DataType:
+    """A type with some types replaced, those in structs and lists as well.
+
+    Args:
+        kind: The type.
+        replacement: The type in place of one; None if it stays.
+    """
+
+    def replaced(field: pa.Field) -> pa.Field:
+        return field.with_type(replace_types(field.type, replacement))
+
+    other = replacement(kind)
+    if other is not None:
+        return other
     if pa.types.is_struct(kind):
-        return pa.struct([_field_without_view(field) for field in kind.fields])
+        return pa.struct([replaced(field) for field in kind.fields])
     if pa.types.is_list(kind):
-        return pa.list_(_field_without_view(kind.value_field))
+        return pa.list_(replaced(kind.value_field))
     if pa.types.is_large_list(kind):
-        return pa.large_list(_field_without_view(kind.value_field))
+        return pa.large_list(replaced(kind.value_field))
     if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_field_without_view(kind.value_field), kind.list_size)
+        return pa.list_(replaced(kind.value_field), kind.list_size)
     return kind
-
-
-def _field_without_view(field: pa.Field) -> pa.Field:
-    return field.with_type(type_without_view(field.type))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.frames.base import Frame, Result
+from slidewise.frames.base import Frame, Result, guarded
 
 __all__ = ["holds_arrays", "numpy_frame"]
 
@@ -84,7 +84,11 @@ class _NumpyFrame:
         return {**self._table, **self.make(results)}
 
     def make(self, columns: Mapping[str, Result]) -> Any:
-        return {name: _as_numpy(result) for name, result in columns.items()}
+        made = {}
+        for name, result in columns.items():
+            with guarded(f"the result {name!r} of {result.array.type}"):
+                made[name] = _as_numpy(result)
+        return made
 
 
 def _length(name: object, values: Any) -> int:

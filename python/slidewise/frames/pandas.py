@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.frames.base import Frame, Result, one_array
+from slidewise.frames.base import Frame, Result, decode_runs, guarded, one_array
 from slidewise.frames.column_types import is_text
 
 __all__ = ["pandas_frame", "to_dense"]
@@ -93,6 +93,11 @@ class _PandasFrame:
 
     def column(self, name: str) -> pa.Array:
         values = to_dense(self._values(name))
+        with guarded(f"column {name!r} of {values.dtype}"):
+            return self._column(name, values)
+
+    @staticmethod
+    def _column(name: str, values: Any) -> pa.Array:
         try:
             array = pa.Array.from_pandas(values)
         except (pa.ArrowException, OverflowError, TypeError) as error:
@@ -102,7 +107,8 @@ class _PandasFrame:
             raise SpecError(f"column {name!r} holds {held}: {error}") from error
         if values.dtype == object:
             _refuse_mixed(name, values, array)
-        return one_array(array) if isinstance(array, pa.ChunkedArray) else array
+        chunked = isinstance(array, pa.ChunkedArray)
+        return one_array(array) if chunked else decode_runs(array)
 
     def never_null(self, name: str) -> bool:
         dtype = self._values(name).dtype
@@ -124,7 +130,10 @@ class _PandasFrame:
         return table
 
     def _frame(self, results: Mapping[str, Result], index: Any) -> Any:
-        columns = {name: self._to_pandas(result) for name, result in results.items()}
+        columns = {}
+        for name, result in results.items():
+            with guarded(f"the result {name!r} of {result.array.type}"):
+                columns[name] = self._to_pandas(result)
         return sys.modules["pandas"].DataFrame(columns, index=index, copy=False)
 
     def _to_pandas(self, result: Result) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.frames.base import Frame, Result
+from slidewise.frames.base import Frame, Result, guarded
+from slidewise.frames.column_types import replace_types
 
-__all__ = ["is_lazy", "map_lazy", "polars_frame"]
+__all__ = ["collected", "is_lazy", "map_lazy", "polars_frame"]
 
 
 def polars_frame(table: Any) -> Frame:
@@ -23,12 +24,21 @@ def is_lazy(table: Any) -> bool:
     return polars is not None and isinstance(table, polars.LazyFrame)
 
 
+def collected(table: Any) -> Any:
+    """The rows of a LazyFrame; any other table as it is."""
+    if not is_lazy(table):
+        return table
+    with guarded("the LazyFrame", Exception, way_out="its own query panics"):
+        return table.collect()
+
+
 def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
     """Applies a function of DataFrames to a LazyFrame.
 
     The function is checked now, on a frame without rows.
     """
-    empty = sys.modules["polars"].DataFrame(schema=lazy.collect_schema())
+    with guarded("the LazyFrame", Exception, way_out="its own query panics"):
+        empty = sys.modules["polars"].DataFrame(schema=lazy.collect_schema())
     schema = function(empty).schema
     # Each answer needs all rows and columns before it.
     return lazy.map_batches(
@@ -65,14 +75,15 @@ class _PolarsFrame:
                 f"column {name!r} holds Python objects, which have no Arrow type: cast "
                 "it first"
             )
-        try:
-            array = self._table.get_column(name).rechunk().to_arrow()
-        except pa.ArrowInvalid as error:
-            raise SpecError(
-                f"column {name!r} holds {dtype}, which pyarrow "
-                f"{pa.__version__} has no type for ({error}): cast it first, integers "
-                "to Int64, UInt64 or Decimal(38, 0)"
-            ) from error
+        with guarded(f"column {name!r} of {dtype}"):
+            try:
+                array = self._table.get_column(name).rechunk().to_arrow()
+            except pa.ArrowInvalid as error:
+                raise SpecError(
+                    f"column {name!r} holds {dtype}, which pyarrow "
+                    f"{pa.__version__} has no type for ({error}): cast it first, "
+                    "integers to Int64, UInt64 or Decimal(38, 0)"
+                ) from error
         if dtype == polars.Enum and not array.type.ordered:  # before polars 1.42
             array = pa.DictionaryArray.from_arrays(
                 array.indices, array.dictionary, ordered=True
@@ -95,9 +106,19 @@ class _PolarsFrame:
         polars = sys.modules["polars"]
         columns = []
         for name, result in results.items():
-            # As a table, since polars < 1.44 misreads single arrays of lists of texts.
-            series = polars.from_arrow(pa.table({name: result.array}))[name]
-            if result.same_type and isinstance(result.dtype, polars.DataType):
-                series = series.cast(result.dtype)
+            array = result.array
+            with guarded(f"the result {name!r} of {array.type}"):
+                kind = replace_types(array.type, _narrow_decimal)
+                array = array if array.type == kind else array.cast(kind)
+                # As a table: polars < 1.44 misreads single arrays of lists of texts.
+                series = polars.from_arrow(pa.table({name: array}))[name]
+                if result.same_type and isinstance(result.dtype, polars.DataType):
+                    series = series.cast(result.dtype)
             columns.append(series)
         return columns
+
+
+def _narrow_decimal(kind: pa.DataType) -> pa.DataType | None:
+    """The decimals of 38 digits in place of longer ones, which polars lacks."""
+    is_wide = pa.types.is_decimal256(kind)
+    return pa.decimal128(38, kind.scale) if is_wide else None

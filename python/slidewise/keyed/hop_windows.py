@@ -14,7 +14,7 @@ from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
-from slidewise.frames.base import Result
+from slidewise.frames.base import Result, empty_table
 from slidewise.keyed.columns import FRESH, ROWS, TIME
 from slidewise.keyed.index import LATEST
 from slidewise.keyed.query import KeyedQuery
@@ -85,7 +85,7 @@ def table_of_windows(
 
 def answer_empty(query: KeyedQuery, windows: pa.Table) -> pa.Table:
     """The results of empty windows, given by keys and their stops in `TIME`."""
-    results = answer_windows(query, query.kept_schema.empty_table(), windows)
+    results = answer_windows(query, empty_table(query.kept_schema), windows)
     table = table_of_windows(query, windows, results)
     return without_marks(table)
 
@@ -204,7 +204,7 @@ def answer_none(query: KeyedQuery) -> pa.Table:
         table = joined(query, [(part, answer_none(part)) for part in query.parts])
         assert table is not None, "a query has a part"
         return table
-    rows = query.kept_schema.empty_table()
+    rows = empty_table(query.kept_schema)
     if query.sessions or query.closing:
         return answer_sessions(query, rows, 0)
-    return answer_empty(query, query.ended.empty_table())
+    return answer_empty(query, empty_table(query.ended))

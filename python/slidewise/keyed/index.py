@@ -18,7 +18,7 @@ import slidewise._core as _core
 from slidewise.aggregations.base import PAIRS
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import Result, one_array
+from slidewise.frames.base import Result, empty_table, one_array
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
@@ -94,7 +94,7 @@ class Index:
                 for kind, of, by, number in call.calls
             ]
         stored = [columns[at] for at in self._stored]
-        keys = self.keys_of(query.kept_schema.empty_table())
+        keys = self.keys_of(empty_table(query.kept_schema))
         self.numbered = query.finds_rows
         self.store = _core.KeyedStore(calls, keys, stored, natives, self.numbered)
 
@@ -229,7 +229,7 @@ class Index:
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
-        none, ticks = self.query.kept_schema.empty_table(), pa.array([], pa.int64())
+        none, ticks = empty_table(self.query.kept_schema), pa.array([], pa.int64())
         call = self.call(windows)
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
@@ -257,7 +257,7 @@ class Index:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
-            table = self.query.timed(self.query.kept_schema.empty_table())
+            table = self.query.timed(empty_table(self.query.kept_schema))
             spec = derive(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.

@@ -8,8 +8,8 @@ import pyarrow as pa
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import require
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.base import empty_table, require
+from slidewise.frames.polars import collected
 from slidewise.hints import with_hints
 from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.horizon import kept_ticks, parse_keep
@@ -209,7 +209,7 @@ class KeyedWindows(Inspection):
         self.late_count = 0
         columns = parse_schema(schema)
         if columns is not None:
-            require(frame(columns.empty_table()), [self._spec.on], "schema=")
+            require(frame(empty_table(columns)), [self._spec.on], "schema=")
             self._begin(columns)
 
     @synchronized
@@ -353,7 +353,7 @@ class KeyedWindows(Inspection):
         kept, self._answers = self._answers, []
         if len(kept) == 1 and kept[0].schema == schema:
             return kept[0]
-        kept = [schema.empty_table(), *kept]
+        kept = [empty_table(schema), *kept]
         if all(table.schema == schema for table in kept):
             return pa.concat_tables(kept)
         return pa.concat_tables(kept, promote_options="permissive")
@@ -427,7 +427,7 @@ class KeyedWindows(Inspection):
             and batch.schema.equals(known.schema)
         ):
             return known, batch
-        source = frame(batch.collect() if is_lazy(batch) else batch)
+        source = frame(collected(batch))
         names = list(source.names) if self._query is None else self._query.schema.names
         require(source, [*dict.fromkeys([self._spec.on, *names])], "the batch")
         rows = pa.table({name: without_views(source.column(name)) for name in names})

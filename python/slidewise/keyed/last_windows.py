@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.frames.base import empty_table
 from slidewise.keyed.columns import LAST, TIME
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.index import Index
@@ -87,7 +88,7 @@ class LastWindows:
         """The last row of each key in some pages."""
         schema = self._query.ended
         tables = [self._pages.read(page, schema) for page in pages]
-        return self._latest([schema.empty_table(), *tables])
+        return self._latest([empty_table(schema), *tables])
 
     def note(self, keys: pa.Table) -> None:
         """Notes the latest times of keys whose rows are about to leave the index.

@@ -16,7 +16,7 @@ from slidewise.aggregations import count
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import one_array
+from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
 from slidewise.spec.spec import Spec, WindowSpec, derive
@@ -72,7 +72,7 @@ class KeyedQuery:
     @cached_property
     def times(self) -> TimeColumn:
         """The column of times, without rows."""
-        column = self.schema.empty_table().column(self.spec.on).combine_chunks()
+        column = empty_table(self.schema).column(self.spec.on).combine_chunks()
         return read_times(column, self.spec.on)
 
     @cached_property
@@ -172,7 +172,7 @@ class KeyedQuery:
     @cached_property
     def ended(self) -> pa.Schema:
         """The columns of the last emitted windows of keys."""
-        keys = self.kept_schema.empty_table().select([TIME, *self.spec.by]).schema
+        keys = empty_table(self.kept_schema).select([TIME, *self.spec.by]).schema
         return keys.append(pa.field(LAST, pa.int64()))
 
     @property
@@ -257,7 +257,7 @@ class KeyedQuery:
         """
         columns = [self.ticks(rows)]
         for field in list(self.waiting)[1:]:
-            column = one_array(rows.column(field.name))
+            column = decode_dictionary(one_array(rows.column(field.name)))
             same = column.type == field.type
             columns.append(column if same else column.cast(field.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
@@ -442,7 +442,7 @@ class KeyedQuery:
     ) -> tuple[pa.Table, KernelCall]:
         """Concatenates rows, and binds them to a kernel call."""
         spec = spec or self.spec_of_points
-        parts = [self.kept_schema.empty_table(), *tables]
+        parts = [empty_table(self.kept_schema), *tables]
         table = pa.concat_tables(parts, promote_options="default").combine_chunks()
         table = self.timed(table)
         return table, KernelCall(frame(table), spec, history=history)

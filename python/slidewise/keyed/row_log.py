@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
+from slidewise.frames.base import empty_table
 from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.page_store import Pages
@@ -266,7 +267,7 @@ class RowLog:
         schema = self._query.kept_schema
         ends = [segment.end for segment in self.segments]
         counts, by_segment, back = _core.split_numbers(numbers, ends)
-        wanted, start, parts = pa.array(by_segment), 0, [schema.empty_table()]
+        wanted, start, parts = pa.array(by_segment), 0, [empty_table(schema)]
         for segment, count in zip(self.segments, counts, strict=False):
             if not count:
                 continue
@@ -312,7 +313,7 @@ class RowLog:
         if self._deleted is None:
             schema = self._deletion_schema
             tables = [self._pages.read(page, schema) for page, _ in self._deletions]
-            self._deleted = pa.concat_tables([schema.empty_table(), *tables])
+            self._deleted = pa.concat_tables([empty_table(schema), *tables])
         return self._deleted
 
     @property

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.caching import cached_property
 from slidewise.errors import SnapshotError
-from slidewise.frames.base import one_array
+from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view, joined, one_batch
 from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.horizon import Horizon
@@ -321,7 +321,7 @@ class ShardState:
     def no_rows(self) -> pa.Table:
         """No rows of the state, with their numbers."""
         numbered = self.query.kept_schema.append(pa.field(NUMBER, pa.int64()))
-        return numbered.empty_table()
+        return empty_table(numbered)
 
     def commit(self) -> Directory:
         """Writes the changed pages; gives the directory, to be stored with them."""

@@ -9,7 +9,7 @@ from slidewise.caching import cached_property
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
-from slidewise.frames.base import refuse_taken
+from slidewise.frames.base import empty_table, refuse_taken
 from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.validation import check_query
@@ -31,19 +31,19 @@ class StreamQuery(KeyedQuery):
         """Checks the query."""
         check_query(self)
         if self.emit in ("arrival", "final"):
-            refuse_taken(frame(self.schema.empty_table()), self.spec.results)
+            refuse_taken(frame(empty_table(self.schema)), self.spec.results)
         _ = self.reach, self.folds
         refuse_duplicates(self.output.names)
 
     @cached_property
     def output(self) -> pa.Schema:
         """The columns of the results."""
-        empty = self.waiting.empty_table()
+        empty = empty_table(self.waiting)
         if self.emit == "slide":
             table = answer_none(self)
         else:
             answers = self.answer_points(
-                self.kept_schema.empty_table(), self.query_points(empty)
+                empty_table(self.kept_schema), self.query_points(empty)
             )
             table = self.answered(empty, answers)
         return self.marked(table).schema

@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 from slidewise.aggregations.base import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import require
+from slidewise.frames.base import empty_table, one_array, require
 from slidewise.frames.column_types import type_without_view
 from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows import written
+from slidewise.table.time_columns import read_times
 
 __all__ = [
     "LATE_ROWS",
@@ -66,11 +67,13 @@ def check_query(query: KeyedQuery) -> None:
     """Checks that the parts of a query are consistent."""
     spec = query.spec
     check_emit(query.emit, spec)
-    empty = query.schema.empty_table()
+    empty = empty_table(query.schema)
     needed = [*spec.columns, *query.then_by]
     if query.deletes is not None:
         needed.append(query.deletes)
     require(frame(empty), needed, "the stream")
+    for name in spec.arrivals:
+        read_times(one_array(empty[name]), name)
     if query.deletes is not None:
         kind = query.schema.field(query.deletes).type
         if not pa.types.is_boolean(kind):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.base import empty_table
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import (
     Order,
@@ -36,7 +37,7 @@ def hopping_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
         >>> hopping_schema(spec, pa.schema({"t": pa.int64()})).names
         ['window_start', 'window_end', 'n']
     """
-    answered: pa.Schema = hopping_spec(schema.empty_table(), spec, threads=1).schema
+    answered: pa.Schema = hopping_spec(empty_table(schema), spec, threads=1).schema
     return answered
 
 
@@ -92,7 +93,7 @@ class _Hopping:
         self._input_columns = list(
             dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
         )
-        self._rows = [schema.empty_table().select(self._input_columns)]
+        self._rows = [empty_table(schema).select(self._input_columns)]
         self._kept = self._count = 0
         # The end of the last emitted window of the current run.
         self._emitted: int | None = None

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.base import empty_table
 from slidewise.spec.spec import Spec
 from slidewise.table.encoding import group_codes, row_numbers, single_group
 from slidewise.table.kernel_call import KernelCall, QueryPoints
@@ -96,7 +97,7 @@ def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
         >>> result_schema(spec, pa.schema({"t": pa.int64()})).names
         ['t', 'n_5']
     """
-    empty = schema.empty_table()
+    empty = empty_table(schema)
     results: pa.Schema = rolling_spec(empty, spec, threads=1).schema
     return results
 
@@ -215,9 +216,9 @@ class _Rolling:
         self._runs = order.runs_of(spec)
         self._schema = result_schema(spec, schema)
         self._input_columns = list(dict.fromkeys([*spec.columns, *self._runs]))
-        self._past = schema.empty_table().select(self._input_columns)
+        self._past = empty_table(schema).select(self._input_columns)
         self._ahead: list[pa.Table] = []
-        self._waiting: list[pa.Table] = [schema.empty_table()]
+        self._waiting: list[pa.Table] = [empty_table(schema)]
         self._count = 0
         self._reach = Reach.of(spec, schema)
         # With arrival=, context rows are mixed with the others.
@@ -348,7 +349,7 @@ class Reach:
     @classmethod
     def of(cls, spec: Spec, schema: pa.Schema) -> "Reach":
         """The reach of the longest windows of a Spec over a table of this schema."""
-        request = KernelCall(frame(schema.empty_table()), spec)
+        request = KernelCall(frame(empty_table(schema)), spec)
         back = ahead = rows = 0
         waits = shifted = False
         for kind, length, closed, offset in request.spans:
@@ -441,7 +442,7 @@ def _append(past: pa.Table, rows: pa.Table) -> pa.Table:
 
 def _copy(rows: pa.Table) -> pa.Table:
     """Copies rows, so that the table they are a slice of can be freed."""
-    return rows.take(row_numbers(len(rows))) if len(rows) else rows.schema.empty_table()
+    return rows.take(row_numbers(len(rows))) if len(rows) else empty_table(rows.schema)
 
 
 def _sections(

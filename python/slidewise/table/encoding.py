@@ -529,7 +529,7 @@ def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
     column = storage_of(column)
     if pa.types.is_dictionary(column.type):
         # A dictionary may hold a key twice, or null; its values decide.
-        column = column.cast(column.type.value_type)
+        column = decode_dictionary(column)
     if pa.types.is_floating(column.type):
         # −0.0 and 0.0 are one key, and all NaNs are one key.
         column = pc.add(column.cast(pa.float64()), 0.0)

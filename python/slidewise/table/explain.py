@@ -12,7 +12,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.formatting import wrap_lines
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import require
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.polars import collected
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
@@ -132,7 +132,7 @@ def explain(
     if spec is None and on is None:
         refuse_without_on(table)
     spec = given_spec(spec, request, "explain")
-    source = frame(table.collect() if is_lazy(table) else table)
+    source = frame(collected(table))
     require(source, spec.columns)
     call = KernelCall(source, spec, threads=resolve_threads(threads, source.length))
     return "\n".join(wrap_lines(_lines(call)))

@@ -438,9 +438,9 @@ class KernelCall:
     def _callers(self) -> list[tuple[Aggregation, Plan]]:
         """The first aggregation that makes each call."""
         callers: dict[Call, tuple[Aggregation, Plan]] = {}
-        for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True):
-            for call in self.calls_of(plan):
-                callers.setdefault(call, (agg, plan))
+        for (_, agg), by in zip(self.spec.aggs, self.plans, strict=True):
+            for call in self.calls_of(by):
+                callers.setdefault(call, (agg, by))
         return [callers[call] for call in self._calls]
 
     def _below_min_rows(self, answers: list[pa.Array], call: int, row: int) -> bool:

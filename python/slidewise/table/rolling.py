@@ -12,7 +12,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import refuse_taken, require
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.polars import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import (
@@ -202,13 +202,13 @@ def rolling_spec(
     if at is not None:
         refuse_delta(spec.windows, Argument("at"))
     if is_lazy(at):
-        rows = table.collect() if is_lazy(table) else table
+        rows = collected(table)
         return map_lazily(
             at, spec, lambda points: rolling_spec(rows, spec, points, threads=threads)
         )
     if is_lazy(table):
         if at is not None:
-            return rolling_spec(table.collect(), spec, at, threads=threads)
+            return rolling_spec(collected(table), spec, at, threads=threads)
         return map_lazily(
             table, spec, lambda rows: rolling_spec(rows, spec, threads=threads)
         )
