@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pytest
+
 # After this number of seconds a child hangs.
 LIMIT = 20.0
 
@@ -49,18 +51,13 @@ def answer_and_exit(into: int, work: Callable[[], Any]) -> NoReturn:
 
 def answer_of(pid: int, out: int) -> Any:
     """Reads what the child writes until it ends; kills a child that hangs."""
-    blob, end, hangs = b"", time.monotonic() + LIMIT, False
+    hangs = False
     try:
-        while True:
-            if not select.select([out], [], [], max(0.0, end - time.monotonic()))[0]:
-                assert not hangs, "the child hangs and does not say where"
-                hangs, end = True, time.monotonic() + 1
-                os.kill(pid, signal.SIGUSR1)
-                continue
-            part = os.read(out, 1 << 16)
-            blob += part
-            if not part or hangs:
-                break
+        blob, ended = read_until(out, time.monotonic() + LIMIT)
+        if not ended:
+            hangs = True
+            os.kill(pid, signal.SIGUSR1)
+            blob, _ = read_until(out, time.monotonic() + 1)
     finally:
         os.close(out)
         os.kill(pid, signal.SIGKILL)
@@ -70,6 +67,43 @@ def answer_of(pid: int, out: int) -> Any:
     error, answer = pickle.loads(blob)
     assert error is None, f"in the child:\n{error}"
     return answer
+
+
+def read_until(out: int, end: float) -> tuple[bytes, bool]:
+    """What a pipe gives until a time, and whether it was closed."""
+    blob = b""
+    while select.select([out], [], [], max(0.0, end - time.monotonic()))[0]:
+        part = os.read(out, 1 << 16)
+        if not part:
+            return blob, True
+        blob += part
+    return blob, False
+
+
+def in_both(work: Callable[[Callable[[], None]], Any]) -> tuple[Any, Any]:
+    """What a work returns here and in a child, which it forks by its argument, once."""
+    forks: list[tuple[int, int, int]] = []
+    error, here = None, None
+
+    def fork() -> None:
+        out, into = os.pipe()
+        forks.append((os.fork(), out, into))
+
+    def there() -> Any:
+        if error is not None:
+            raise error
+        return here
+
+    try:
+        here = work(fork)
+    except BaseException as raised:  # noqa: BLE001 - raised again by there()
+        error = raised
+    ((pid, out, into),) = forks
+    if pid == 0:
+        answer_and_exit(into, there)
+    os.close(into)
+    answer = answer_of(pid, out)
+    return there(), answer
 
 
 def continue_stream(windows: Any, keys: Any, rows: Any, into: Any) -> None:
@@ -82,7 +116,15 @@ def continue_stream(windows: Any, keys: Any, rows: Any, into: Any) -> None:
 
 @contextmanager
 def running(*works: Callable[[], Any]) -> Iterator[None]:
-    """Repeats each of these works in a thread of its own, until the block ends."""
+    """Repeats each of these works in a thread of its own, until the block ends.
+
+    A child would wait for ever for a module that another thread was importing. So the
+    first time is before, and pyarrow must find a module that it looks for again and
+    again.
+    """
+    pytest.importorskip("dateutil")
+    for work in works:
+        work()
     done, raised = threading.Event(), []
 
     def repeat(work: Callable[[], Any]) -> None:

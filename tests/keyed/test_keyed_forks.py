@@ -11,14 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from forking import (
-    Paused,
-    answer_and_exit,
-    answer_of,
-    continue_stream,
-    in_child,
-    running,
-)
+from forking import Paused, continue_stream, in_both, in_child, running
 from seeds import SEED
 
 import slidewise as sw
@@ -212,39 +205,31 @@ def test_a_fork_does_not_wait_for_functions_of_aggregations() -> None:
 
 def test_a_function_of_an_aggregation_may_fork() -> None:
     """In the child, too, the call goes on, and other threads wait for it."""
-    pipes: list[tuple[int, int, int]] = []
-    order: list[str] = []
 
-    def ingest_more() -> None:
-        windows.ingest(pa.table({"t": [3], "x": [3]}))
-        order.append("more")
+    def work(fork: Callable[[], None]) -> list[object]:
+        order: list[object] = []
+        others: list[threading.Thread] = []
 
-    other = threading.Thread(target=ingest_more)
+        def ingest_more() -> None:
+            windows.ingest(pa.table({"t": [3], "x": [3]}))
+            order.append("ingested")
 
-    def lift(x: int) -> int:
-        if x == 2 and not pipes:
-            out, into = os.pipe()
-            pipes.append((os.fork(), out, into))
-            other.start()
-            other.join(0.05)
-            order.append("lift")
-        return x
+        def lift(x: int) -> int:
+            if x == 2 and not others:
+                fork()
+                others.append(threading.Thread(target=ingest_more))
+                others[0].start()
+                others[0].join(0.05)
+                order.append("lifted")
+            return x
 
-    windows = with_lift(lift)
-    try:
+        windows = with_lift(lift)
         windows.ingest(pa.table({"t": [2], "x": [2]}))
-        other.join()
-        answer = order, windows.query(), windows.query(at=2)
-    except BaseException:
-        if pipes and not pipes[0][0]:
-            os._exit(1)
-        raise
-    pid, out, into = pipes[0]
-    if pid == 0:
-        answer_and_exit(into, lambda: answer)
-    os.close(into)
-    assert answer_of(pid, out) == answer
-    assert answer == (["lift", "more"], {"m_50": 3}, {"m_50": 2})
+        others[0].join()
+        return [*order, windows.query(), windows.query(at=2)]
+
+    here, there = in_both(work)
+    assert here == there == ["lifted", "ingested", {"m_50": 3}, {"m_50": 2}]
 
 
 def test_a_child_computes_what_another_thread_was_computing(

@@ -1,11 +1,11 @@
 """A child of a fork has windows of its own, whatever other threads do with them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from forking import answer_and_exit, answer_of, in_child, running
+from forking import in_both, in_child, running
 
 import slidewise as sw
 
@@ -74,29 +74,22 @@ def test_a_child_has_a_whole_shared_window() -> None:
 
 def test_an_iterable_that_is_inserted_may_fork() -> None:
     """In the child, too, the call goes on and the window is busy."""
-    window, pipes = sw.Window(sw.sum()), list[tuple[int, int, int]]()
 
-    def values() -> Iterator[int]:
-        yield 1
-        out, into = os.pipe()
-        pipes.append((os.fork(), out, into))
-        with pytest.raises(sw.WindowBusyError):
-            window.query()
-        yield 2
+    def work(fork: Callable[[], None]) -> list[int]:
+        window = sw.Window(sw.sum())
 
-    try:
+        def values() -> Iterator[int]:
+            yield 1
+            fork()
+            with pytest.raises(sw.WindowBusyError):
+                window.query()
+            yield 2
+
         window.insert_many([1, 2], values())
-        answer = window.query()
         window.insert(3, 4)
-    except BaseException:
-        if pipes and not pipes[0][0]:
-            os._exit(1)
-        raise
-    pid, out, into = pipes[0]
-    if pid == 0:
-        answer_and_exit(into, lambda: (answer, window.query()))
-    os.close(into)
-    assert answer_of(pid, out) == (answer, window.query()) == (3, 7)
+        return [window.query(hi=2), window.query()]
+
+    assert in_both(work) == ([3, 7], [3, 7])
 
 
 def test_children_of_children_have_windows_of_their_own() -> None:

@@ -83,9 +83,9 @@ class KeyedWindows(Inspection):
     `watermark` and `late_count` may be read at any time. A call from within a call
     (from a function of a custom aggregation) raises `WindowBusyError`.
 
-    A child of a fork (gunicorn `--preload`, multiprocessing) has a copy of its own: all
-    calls that other threads had ended, and nothing of those that they had not. It does
-    not have these threads.
+    A child of a fork (gunicorn `--preload`, multiprocessing) has a copy of its own. A
+    call that another thread had not ended is in it as a whole or not at all; the child
+    does not have that thread.
 
     Args:
         spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
