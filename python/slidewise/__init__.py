@@ -80,10 +80,13 @@ from slidewise.errors import (
 )
 from slidewise.hints import unknown_name_error
 from slidewise.keyed import KeyedWindows
-from slidewise.spec.data_driven import delta, landmark, until
-from slidewise.spec.durations import rows, session
+from slidewise.spec.durations import rows
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows.delta import delta
+from slidewise.spec.windows.landmark import landmark
+from slidewise.spec.windows.session import session
+from slidewise.spec.windows.until import until
 from slidewise.table.explain import explain
 from slidewise.table.hopping import hopping
 from slidewise.table.rolling import rolling

@@ -101,7 +101,7 @@ def test_public_names_say_what_they_are_and_cost(
 def test_classes_list_their_fields(kind: type) -> None:
     _, _, listed = documentation(kind).partition("Attributes:")
     for each in dataclasses.fields(kind):
-        assert f"    {each.name}: " in listed
+        assert each.name.startswith("_") or f"    {each.name}: " in listed
 
 
 def test_the_surface_for_spark_has_the_same_form() -> None:

@@ -194,7 +194,7 @@ def test_it_is_written_for_people() -> None:
         "{\n"
         '  "version": 1,\n'
         '  "on": "t",\n'
-        '  "by": ["card"],\n'
+        '  "by": "card",\n'
         '  "windows": ["24h", "10rows", {"delta": "km", "width": 5.0}],\n'
         '  "aggs": {\n'
         '    "n": {"kind": "count"},\n'

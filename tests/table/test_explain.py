@@ -72,9 +72,9 @@ def test_arrival_goes_through_trees() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"window": 10, "every": 5}, "10, 2 windows per row: each is a range of rows"),
+        ({"window": 10, "every": 5}, "10: 2 windows per row: each is a range of rows"),
         ({"window": 10}, "10: windows do not overlap"),
-        ({"window": sw.session(3)}, "session(3): rows at most 3 apart are a window"),
+        ({"window": sw.session(3)}, "session_3: rows at most 3 apart are a window"),
     ],
 )
 def test_hops(options: dict[str, object], words: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows.hop import Hop
 from slidewise.table.batched_rolling import rolling_batches
 
 AGGS = {
@@ -289,9 +290,11 @@ def test_the_spec_holds_all_arguments() -> None:
         on="t", window="1h", every="5m", offset="1m", aggs={"n": sw.count()}
     )
     (window,) = spec.windows
-    assert (window.kind, window.closed, window.label) == ("time", "left", "1h")
-    assert window.every == 300 * 10**9
-    assert window.offset == 60 * 10**9
+    assert isinstance(window, Hop)
+    assert (window.closed, window.label) == ("left", "1h")
+    assert window.every.amount == 300 * 10**9
+    assert window.offset is not None
+    assert window.offset.amount == 60 * 10**9
     assert spec.hash != Spec.make(on="t", windows="1h", aggs={"n": sw.count()}).hash
 
 

@@ -26,10 +26,9 @@ from slidewise.errors import (
     SpecError,
 )
 from slidewise.hints import find_argument
-from slidewise.spec.data_driven import Delta, Landmark
-from slidewise.spec.durations import format_duration
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows import WindowSpec, are_hopping
+from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.parse import are_hopping
 from slidewise.window.algorithms import algorithms
 
 __all__ = ["main"]
@@ -281,7 +280,8 @@ def _rolling(options: argparse.Namespace) -> None:
 
 def _hopping(options: argparse.Namespace) -> None:
     for text in options.window or ():
-        if isinstance(parse_window(text), Landmark | Delta):
+        window = parse_window(text)
+        if isinstance(window, Window) and window.per_row:
             raise SpecError(
                 f"--window {shlex.quote(text)} has one result per row, not per window: "
                 "use slidewise rolling"
@@ -311,7 +311,7 @@ def _describe(spec: Spec) -> list[str]:
     kind = "hopping" if spec.is_hopping else "rolling"
     lines = [f"{kind} over {spec.on}, {group}", "", "windows"]
     width = max(10, *(len(window.name) for window in spec.windows))
-    lines += [f"  {one.name:<{width}} {_interval(one)}" for one in spec.windows]
+    lines += [f"  {one.name:<{width}} {one.interval}" for one in spec.windows]
     lines += ["", "aggregations"]
     lines += [f"  {name:<10} {agg!r}" for name, agg in spec.aggs]
     lines += [] if spec.is_hopping else ["", *_order(spec)]
@@ -339,28 +339,6 @@ def _order(spec: Spec) -> list[str]:
     else:
         lines.append("  each row sees its whole window; of equal times, the rows above")
     return lines
-
-
-def _interval(window: WindowSpec) -> str:
-    flag = f"row where {window.column!r} is true"
-    if window.is_session:
-        return f"rows at most {window.label} apart"
-    if window.kind == "until":
-        return f"up to a {flag}"
-    if window.kind == "landmark":
-        return f"from the last {flag} on"
-    if window.column:
-        far = window.width or format_duration(window.length)
-        return f"back to the first row whose {window.column!r} is more than {far} away"
-    often = f", after every {window.every_rows} rows" if window.every_rows else ""
-    if window.kind == "rows":
-        return f"the last {window.length} rows, this one included{often}"
-    left = "[" if window.closed in ("left", "both") else "("
-    right = "]" if window.closed in ("right", "both") else ")"
-    length = window.label.partition(" every ")[0]
-    if window.every:
-        return f"{left}end − {length}, end{right}, every {window.as_every.label}"
-    return f"{left}t − {length}, t{right}{often}"
 
 
 def _algorithms(options: argparse.Namespace) -> None:

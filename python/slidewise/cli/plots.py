@@ -21,9 +21,8 @@ from slidewise.aggregations import Aggregation
 from slidewise.cli.windows import split_colons
 from slidewise.errors import Argument, SpecError
 from slidewise.formatting import format_count
-from slidewise.spec.data_driven import Delta
-from slidewise.spec.document import keywords_of_spec
-from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.spec.spec import Spec, derive
+from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import decode_dictionary
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
@@ -192,13 +191,12 @@ def _series(name: str, rows: pa.Table, whole: pa.Table, spec: Spec) -> _Series:
         spec: The windows.
     """
     per_row = spec.arrival is not None
-    windows = [] if per_row else keywords_of_spec(spec)["windows"]
-    windows = [one for one in windows if not isinstance(one, Delta)]
+    windows = [] if per_row else [one for one in spec.windows if not one.needs_row]
     if not windows or rows.num_rows == 0:
         return _Series(name, rows, _numpy(rows, spec.on), pa.table({}))
     plain = rows.drop_columns(list(spec.results))
     ends = _changes(_times(rows, spec.on), _times(whole, spec.on), spec.windows)
-    lines = spec.replace(by=None, windows=windows, overflow="null")
+    lines = derive(spec, by=(), windows=tuple(windows), overflow="null")
     answers = rolling_spec(plain, lines, pa.table({spec.on: ends}))
     return _Series(name, rows, _numpy(answers, spec.on), answers)
 
@@ -208,7 +206,7 @@ def _times(rows: pa.Table, on: str) -> TimeColumn:
 
 
 def _changes(
-    times: TimeColumn, whole: TimeColumn, windows: Sequence[WindowSpec]
+    times: TimeColumn, whole: TimeColumn, windows: Sequence[Window]
 ) -> pa.Array:
     """The times at which a row enters a window or leaves it, in order.
 
@@ -221,13 +219,11 @@ def _changes(
     tick = _DAY if pa.types.is_date64(kind) else 1  # the least step of time
     entering, leaving = [0], []
     for window in windows:
-        timed = window.kind in ("time", "integer")
-        offset = window_ticks(window.as_offset, times) if timed else 0
-        entering.append(offset + tick * (window.closed in ("left", "neither")))
-        if not timed:
-            continue
-        length = window_ticks(window.as_length, times)
-        leaving.append(offset + length + tick * (window.closed in ("left", "both")))
+        offset = 0 if window.lag is None else window_ticks(window.lag, times)
+        entering.append(offset + tick * (not window.includes_end))
+        if window.timed is not None:
+            reach = window.reach(lambda length: window_ticks(length, times))
+            leaving.append(reach + tick * window.includes_start)
     ticks = times.ticks.to_numpy()
     ends = pc.min_max(whole.ticks).as_py()
     span = numpy.array([ends["min"], ends["max"]])
@@ -381,7 +377,7 @@ def _date_axis(axes: Any) -> None:
 
 def _format_windows(spec: Spec) -> str:
     said = "windows " + ", ".join(window.label for window in spec.windows)
-    given = keywords_of_spec(spec)
+    given = spec.keywords
     more = [f"{name} {given[name]}" for name in ("closed", "offset") if name in given]
     return "; ".join([said, *more])
 

@@ -11,7 +11,7 @@ from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
 from slidewise.spec.query import Query
 from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
-from slidewise.spec.windows import CLOSED, are_hopping
+from slidewise.spec.windows.parse import CLOSED, are_hopping
 
 __all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec"]
 

@@ -1,22 +1,15 @@
 """Converts the windows of a command line to arguments of functions."""
 
 import re
-from typing import Any
 
 from slidewise.errors import SpecError
-from slidewise.spec.data_driven import delta, landmark, until
-from slidewise.spec.durations import WindowLike, read_rows, session
+from slidewise.spec.durations import WindowLike, read_rows
 from slidewise.spec.query import Query
-from slidewise.spec.windows import HoppingLike, RollingLike
+from slidewise.spec.windows.parse import KINDS, HoppingLike, RollingLike
 
 __all__ = ["parse_length", "parse_window", "split_colons"]
 
-_FORMS = {
-    "until": "until:COLUMN",
-    "landmark": "landmark:COLUMN",
-    "delta": "delta:COLUMN:WIDTH",
-    "session": "session:GAP",
-}
+_KINDS = {kind.keys[0]: kind for kind in KINDS}
 
 
 def parse_window(text: str) -> RollingLike | HoppingLike | Query:
@@ -36,20 +29,21 @@ def parse_window(text: str) -> RollingLike | HoppingLike | Query:
     """
     if match := re.fullmatch(r"(.+?)\s+every\s+(.+)", text):
         return Query(parse_length(match[1]), every=parse_length(match[2]))
-    kind, *parts = split_colons(text)
-    if kind not in _FORMS or not parts:
+    word, *parts = split_colons(text)
+    kind = _KINDS.get(word)
+    if kind is None or not parts:
         return parse_length(text)
-    if len(parts) != _FORMS[kind].count(":") or not all(parts):
+    _, *wanted = kind.form.split(":")
+    if len(parts) != len(wanted) or not all(parts):
         raise SpecError(
-            f"cannot read --window {text!r}: write it {_FORMS[kind]}, a colon in a "
+            f"cannot read --window {text!r}: write it {kind.form}, a colon in a "
             "column's name as \\:"
         )
-    if kind == "delta":
-        return delta(parts[0], _width(parts[1]))
-    if kind == "session":
-        gap: Any = parse_length(parts[0])
-        return session(gap)
-    return until(parts[0]) if kind == "until" else landmark(parts[0])
+    values = [
+        part if what == "COLUMN" else parse_length(part)
+        for what, part in zip(wanted, parts, strict=True)
+    ]
+    return kind.of_document(dict(zip(kind.keys, values, strict=True)))
 
 
 def parse_length(text: str) -> WindowLike:
@@ -63,16 +57,6 @@ def parse_length(text: str) -> WindowLike:
         return found
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
-    return text
-
-
-def _width(text: str) -> Any:
-    """A width of `delta`: a number, or otherwise a duration."""
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
     return text
 
 

@@ -7,7 +7,6 @@ both zeros are equal, and null equals null.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -16,8 +15,10 @@ import pyarrow.compute as pc
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
-from slidewise.keyed.horizon import Horizon, has_no_length
-from slidewise.spec.spec import Spec, WindowSpec, derive
+from slidewise.keyed.horizon import Horizon
+from slidewise.spec.spec import Spec, derive
+from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.trailing import Trailing
 from slidewise.table.encoding import (
     decode_dictionary,
     one_column,
@@ -87,10 +88,10 @@ def changes_of_rows(
     found = []
     for window, results in zip(spec.windows, of, strict=True):
         never: list[int | None] = [None] * len(points.ends)
-        if has_no_length(window):
+        if window.timed is None:
             found.append(pa.array(never, _INT64))
             continue
-        rest = replace(window, closed="both", offset=0)
+        rest = Trailing(window.timed, "both")
         # A result beyond int64 becomes null, and null differs from any number.
         call = KernelCall(frame(rows), derive(spec, windows=(rest,), overflow="null"))
         call.groups = codes
@@ -110,7 +111,7 @@ class _Points:
         codes: list[int],
         ends: list[int],
         rows: tuple[Sequence[int], Sequence[int]],
-        window: WindowSpec,
+        window: Window,
         horizon: Horizon,
     ) -> None:
         self._codes = codes

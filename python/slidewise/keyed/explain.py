@@ -6,7 +6,6 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import format_tick
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows import written
 
 __all__ = ["explain_lines", "format_bytes", "format_windows"]
 
@@ -44,14 +43,10 @@ def format_windows(spec: Spec) -> str:
         'rolling 1h, 1d over t'
     """
     labels = ", ".join(
-        written(window) if window.by_position else window.label
-        for window in spec.windows
+        repr(window) if window.by_position else window.label for window in spec.windows
     )
-    kind = "hopping" if spec.is_hopping else "rolling"
-    if any(window.is_session for window in spec.windows):
-        kind = "sessions with a gap of"
     by = f" by {', '.join(spec.by)}" if spec.by else ""
-    return f"{kind} {labels} over {spec.on}{by}"
+    return f"{spec.windows[0].heading} {labels} over {spec.on}{by}"
 
 
 def format_bytes(count: int) -> str:
@@ -75,7 +70,7 @@ def _how(query: KeyedQuery) -> str:
     if query.sessions or query.closing or query.reaching or query.rows:
         what = "a session" if query.sessions else "windows of rows(n)"
         by_rows = [query.closing] if query.closing else query.reaching
-        what = ", ".join(map(written, by_rows)) or what
+        what = ", ".join(map(repr, by_rows)) or what
         return f"from all rows of a key: {what} may begin at any of them"
     _, call = query.request([])
     pairs = zip(call.spec.aggs, call.folds_each, strict=True)

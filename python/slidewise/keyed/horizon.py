@@ -1,7 +1,7 @@
 """`Horizon`: how far back the rows of a stream are kept, and so be queried."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,34 +18,15 @@ from slidewise.spec.durations import (
     parse_offset,
     spell_duration,
 )
-from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
-from slidewise.spec.windows import shown_length, written
+from slidewise.spec.spec import Spec, parse_lengths
+from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.row_count import RowCount
+from slidewise.spec.windows.trailing import Trailing
 from slidewise.table.time_columns import window_ticks
 
-__all__ = ["Horizon", "has_no_length", "kept_ticks", "parse_keep", "refuse_sessions"]
+__all__ = ["Horizon", "kept_ticks", "parse_keep"]
 
 _LARGEST = 2**63 - 1
-
-
-def refuse_sessions(spec: Spec) -> None:
-    """Refuses windows that a query cannot end at any time: sessions and `delta`."""
-    for window in spec.windows:
-        if window.is_session:
-            raise SpecError(
-                "a session has no length, so a query cannot end it at any time: ask "
-                "for windows of a length, by KeyedWindows of their own"
-            )
-        if window.kind.startswith("delta"):
-            raise SpecError(
-                f"the window {written(window)} is measured from the "
-                f"{window.column!r} of a row, which a query does not have: ask for "
-                "windows of a length, by windows="
-            )
-
-
-def has_no_length(window: WindowSpec) -> bool:
-    """Whether a window begins at a row, not at a distance from its end."""
-    return window.kind == "rows" or bool(window.column)
 
 
 def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
@@ -57,32 +38,8 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     if length.amount < 0:
         raise SpecError(given, " is negative: give a positive length")
     for window in spec.windows:
-        if window.column and not window.is_hop:
-            continue
-        if window.is_session or window.column:
-            what = "sessions" if window.is_session else f"the window {written(window)}"
-            raise SpecError(given, f" does not apply to {what}: leave it out")
-        if window.kind == "rows":
-            continue
-        if window.kind != length.kind:
-            raise SpecError(
-                given,
-                f" and the window {shown_length(window)} differ in kind: give both as "
-                "durations, or both as ints for an integer time column",
-            )
-        needed = window.length + (0 if window.every else window.offset)
-        if length.amount < needed:
-            behind = " with its offset" if needed != window.length else ""
-            raise SpecError(
-                given,
-                f" is shorter than the window {shown_length(window)}{behind}, whose "
-                "rows are kept anyway: leave it out, or give more",
-            )
+        window.check_keep(length)
     return length
-
-
-def _includes_start(window: WindowSpec) -> bool:
-    return window.kind != "rows" and window.closed in ("left", "both")
 
 
 def kept_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
@@ -93,8 +50,8 @@ def kept_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     kept = query.reach + max(late, query.allowance)
     if keep is not None:
         kept = max(kept, window_ticks(keep, query.times))
-    rolling = [window for window in query.spec.windows if not window.every]
-    starts = any(map(_includes_start, rolling))
+    rolling = (window for window in query.spec.windows if window.per_row)
+    starts = any(window.includes_start for window in rolling)
     kept += query.step if starts else 0
     return min(kept, _LARGEST)
 
@@ -114,12 +71,10 @@ class Horizon:
     evicted: int | None
 
     @cached_property
-    def _pattern(self) -> WindowSpec | None:
+    def _pattern(self) -> Window | None:
         """The first window of time of the Spec: all others have its ends and offset."""
-        found = self.query.spec.windows
-        windows = (w for w in found if w.kind != "rows" and not w.column)
-        window = next(windows, None)
-        return None if window is None else _as_rolling(window)
+        timed = (w.as_query() for w in self.query.spec.windows if w.timed is not None)
+        return next(timed, None)
 
     @cached_property
     def longest(self) -> int:
@@ -127,13 +82,11 @@ class Horizon:
         window = self._pattern
         if window is None:
             return self.kept
-        step = self.query.step if _includes_start(window) else 0
+        step = self.query.step if window.includes_start else 0
         return self.kept - step - self._shift(window)
 
-    def _shift(self, window: WindowSpec) -> int:
-        if not window.offset:
-            return 0
-        return window_ticks(window.as_offset, self.query.times)
+    def _shift(self, window: Window) -> int:
+        return 0 if window.lag is None else self.query.ticks_of(window.lag)
 
     @property
     def label(self) -> str:
@@ -145,7 +98,7 @@ class Horizon:
 
     def windows(
         self, windows: WindowLike | Iterable[WindowLike] | None
-    ) -> tuple[WindowSpec, ...]:
+    ) -> tuple[Window, ...]:
         """The windows of a query: those given, by default those of the Spec.
 
         Hopping windows become rolling ones of their length.
@@ -154,8 +107,8 @@ class Horizon:
             SpecError: If one is not a length, or longer than the horizon.
         """
         if windows is None:
-            refuse_sessions(self.query.spec)
-            return tuple(dict.fromkeys(map(_as_rolling, self.query.spec.windows)))
+            windows_of = (window.as_query() for window in self.query.spec.windows)
+            return tuple(dict.fromkeys(windows_of))
         if self.query.until:
             raise SpecError(
                 Argument("windows"),
@@ -165,7 +118,7 @@ class Horizon:
             )
         return tuple(self._window(length) for length in parse_lengths(windows))
 
-    def _window(self, length: Length) -> WindowSpec:
+    def _window(self, length: Length) -> Window:
         if length.kind == "rows":
             if length.amount > self.query.rows:
                 known = self.query.rows
@@ -174,7 +127,7 @@ class Horizon:
                     Argument("windows", Rows(length.amount)),
                     f" is beyond the horizon of rows, which is {has} in the Spec",
                 )
-            return WindowSpec("rows", length.amount, 0, 0, "right", length.label)
+            return RowCount(length.amount)
         ticks = window_ticks(length, self.query.times)
         if ticks > self.longest:
             raise SpecError(
@@ -184,35 +137,27 @@ class Horizon:
                 Argument("keep"),
                 " if KeyedWindows are made with it",
             )
-        known_window = self._pattern
-        closed = "right" if known_window is None else known_window.closed
-        offset = 0 if known_window is None else known_window.offset
-        return WindowSpec(length.kind, length.amount, 0, offset, closed, length.label)
+        alike = self._pattern
+        return Trailing(length) if alike is None else alike.with_length(length)
 
-    def lag(self, window: WindowSpec) -> tuple[int, int]:
-        """The distances from the time of a query back to a window's end and start."""
-        shift = self._shift(window)
-        return shift, shift + window_ticks(window.as_length, self.query.times)
-
-    def bounds(self, window: WindowSpec, tick: int) -> tuple[int, int]:
+    def bounds(self, window: Window, tick: int) -> tuple[int, int]:
         """The first and the last tick of a window of a query at a tick."""
-        end, start = (tick - lag for lag in self.lag(window))
-        ends_before = window.closed in ("left", "neither")
-        return start + (not _includes_start(window)), end - ends_before
+        start = tick - window.reach(self.query.ticks_of)
+        end = tick - self._shift(window)
+        return start + (not window.includes_start), end - (not window.includes_end)
 
-    def entering(self, window: WindowSpec) -> int:
+    def entering(self, window: Window) -> int:
         """The distance from a row's time to the first query whose window holds it."""
-        ends_before = window.closed in ("left", "neither")
-        return self._shift(window) + (self.query.step if ends_before else 0)
+        return self._shift(window) + (0 if window.includes_end else self.query.step)
 
-    def leaving(self, window: WindowSpec) -> int:
+    def leaving(self, window: Window) -> int:
         """The distance from a row's time to the first query whose window lost it."""
-        step = self.query.step if _includes_start(window) else 0
-        return self.lag(window)[1] + step
+        step = self.query.step if window.includes_start else 0
+        return window.reach(self.query.ticks_of) + step
 
-    def expiry(self, earliest: pa.Array, window: WindowSpec) -> pa.Array:
+    def expiry(self, earliest: pa.Array, window: Window) -> pa.Array:
         """The times at which the earliest rows of windows leave; null for never."""
-        if has_no_length(window):
+        if window.timed is None:
             return pa.nulls(len(earliest), pa.int64())
         return self.after(earliest, self.leaving(window))
 
@@ -230,18 +175,18 @@ class Horizon:
         beyond = pc.greater(times, latest - lag)
         return pc.add(pc.if_else(beyond, None, times), lag)
 
-    def _earliest(self, window: WindowSpec, evicted: int) -> int:
+    def _earliest(self, window: Window, evicted: int) -> int:
         """The earliest time of a window that holds no row up to a time.
 
         A window without a length may begin anywhere before its end: it is whole at the
         bound of eviction or later.
         """
-        return evicted if has_no_length(window) else evicted + self.leaving(window)
+        return evicted if window.timed is None else evicted + self.leaving(window)
 
     def check(
         self,
         ticks: pa.Array,
-        windows: Sequence[WindowSpec],
+        windows: Sequence[Window],
         latest_lost: Callable[[], int | None],
     ) -> None:
         """Checks that all rows of the windows that end at these times are kept.
@@ -262,14 +207,14 @@ class Horizon:
             return
         times = self.query.times
         for window in windows:
-            latest = evicted if has_no_length(window) else min(lost, evicted)
+            latest = evicted if window.timed is None else min(lost, evicted)
             earliest = self._earliest(window, latest)
             bound = min(max(earliest, -_LARGEST - 1), _LARGEST)
             behind = pc.index(pc.less(ticks, bound), True).as_py()
             if behind < 0:
                 continue
             tick = format_tick(ticks[behind].as_py(), times)
-            if window.kind == "open":
+            if window.leaves_whole:
                 raise SpecError(
                     f"the window {window.label!r} at {tick} may have had rows that "
                     "left with windows that were emitted: ask for "
@@ -284,14 +229,3 @@ class Horizon:
                 "make KeyedWindows with a longer ",
                 Argument("keep"),
             )
-
-
-def _as_rolling(window: WindowSpec) -> WindowSpec:
-    """The rolling window with the length of a hopping one: (end − length, end]."""
-    if window.kind == "until":
-        return replace(window, kind="open", closed="right")
-    if not (window.every or window.every_rows):
-        return window
-    # With several windows, labels include the slide.
-    label, _, _ = window.label.partition(" every ")
-    return WindowSpec(window.kind, window.length, 0, 0, "right", label)

@@ -23,7 +23,8 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import KeyedQuery
-from slidewise.spec.spec import WindowSpec, derive
+from slidewise.spec.spec import derive
+from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
@@ -75,9 +76,9 @@ class Index:
     def __init__(self, query: KeyedQuery) -> None:
         self.query = query
         self._by = list(query.spec.by)
-        self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
+        self._calls: dict[tuple[Window, ...], KernelCall] = {}
         # For the windows of the last query, usually those of the Spec.
-        self._undecoded: tuple[tuple[WindowSpec, ...], Undecoded | None] | None = None
+        self._undecoded: tuple[tuple[Window, ...], Undecoded | None] | None = None
         self._stored: list[int] = []
         calls: list[Any] = []
         _, call = query.request([])
@@ -125,7 +126,7 @@ class Index:
         self,
         rows: pa.Table,
         arrivals: pa.Array,
-        windows: tuple[WindowSpec, ...],
+        windows: tuple[Window, ...],
         name_row: Callable[[int], str],
         gone: pa.Table,
     ) -> tuple[list[Any], int]:
@@ -179,7 +180,7 @@ class Index:
         self,
         keys: pa.Table,
         ticks: pa.Array,
-        windows: tuple[WindowSpec, ...],
+        windows: tuple[Window, ...],
         name_row: Callable[[int], str],
         plus: pa.Table | None = None,
     ) -> list[Any]:
@@ -205,7 +206,7 @@ class Index:
         self,
         keys: pa.Table,
         ticks: pa.Array,
-        windows: tuple[WindowSpec, ...],
+        windows: tuple[Window, ...],
         name_row: Callable[[int], str],
     ) -> list[pa.Array]:
         """As `answers`, but a list of columns, window by window."""
@@ -218,14 +219,14 @@ class Index:
         answers = self.answers(keys, ticks, windows, name_row)
         return [result.array for window in answers for result in window.values()]
 
-    def undecoded(self, windows: tuple[WindowSpec, ...]) -> "Undecoded | None":
+    def undecoded(self, windows: tuple[Window, ...]) -> "Undecoded | None":
         """The `Undecoded` of some windows; None if their answers must be decoded."""
         known = self._undecoded
         if known is None or known[0] != windows:
             known = self._undecoded = windows, self._find_undecoded(windows)
         return known[1]
 
-    def _find_undecoded(self, windows: tuple[WindowSpec, ...]) -> "Undecoded | None":
+    def _find_undecoded(self, windows: tuple[Window, ...]) -> "Undecoded | None":
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
@@ -253,7 +254,7 @@ class Index:
         schema = pa.schema(list(zip(every, types, strict=True)))
         return Undecoded(self.store, prepared, frozenset(every), schema, alike)
 
-    def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
+    def call(self, windows: tuple[Window, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
@@ -267,7 +268,7 @@ class Index:
         return call
 
     def first_times(
-        self, keys: pa.Table, ticks: pa.Array, windows: tuple[WindowSpec, ...]
+        self, keys: pa.Table, ticks: pa.Array, windows: tuple[Window, ...]
     ) -> list[pa.Array]:
         """Per window, the time of its first row at keys and times; null without one."""
         spans = self.call(windows).spans
@@ -278,7 +279,7 @@ class Index:
         self,
         keys: pa.Table,
         ticks: pa.Array,
-        windows: tuple[WindowSpec, ...],
+        windows: tuple[Window, ...],
         name_row: Callable[[int], str],
         plus: pa.Table | None,
     ) -> tuple[list[Any], list[pa.Array]]:

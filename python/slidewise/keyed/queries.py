@@ -10,7 +10,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.polars import is_lazy
-from slidewise.keyed.horizon import Horizon, refuse_sessions
+from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.locked import Locked, synchronized
 from slidewise.keyed.points import (
     LATEST,
@@ -253,7 +253,8 @@ class Queryable(Locked):
                 pass
         shard = self._shard
         if shard is None or shard.query.sessions:
-            refuse_sessions(self._spec)
+            for window in self._spec.windows:
+                window.as_query()
             raise SpecError(
                 f"there are no rows yet: ingest some before {call}, or make "
                 "KeyedWindows with schema="

@@ -19,7 +19,9 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
-from slidewise.spec.spec import Spec, WindowSpec, derive
+from slidewise.spec.durations import Length
+from slidewise.spec.spec import Spec, derive
+from slidewise.spec.windows.base import Window
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import (
@@ -89,7 +91,7 @@ class KeyedQuery:
         if self.corrects and self.emit == "final":
             return tuple(name for name in self.schema.names if name != self.spec.on)
         aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
-        flags = (window.column for window in self.spec.windows if window.column)
+        flags = (name for window in self.spec.windows for name in window.columns)
         names = dict.fromkeys([*self.spec.by, *aggregated, *flags, *self.then_by])
         return tuple(name for name in names if name != self.spec.on)
 
@@ -118,29 +120,25 @@ class KeyedQuery:
     @cached_property
     def rows(self) -> int:
         """The largest n of `rows(n)`, or 0."""
-        return max(
-            (window.length for window in self.spec.windows if window.kind == "rows"),
-            default=0,
-        )
+        return max(window.rows for window in self.spec.windows)
 
     @cached_property
     def reach(self) -> int:
         """The length of the longest window of time, with its offset, in ticks."""
-        lengths = [0]
-        for window in self.spec.windows:
-            if window.kind != "rows" and not window.column:
-                lengths.append(window_ticks(window.as_length, self.times))
-                if window.offset and not window.every:
-                    lengths[-1] += window_ticks(window.as_offset, self.times)
-        return max(lengths)
+        return max(window.reach(self.ticks_of) for window in self.spec.windows)
+
+    def ticks_of(self, length: Length) -> int:
+        """A length in the ticks of the column of times."""
+        return window_ticks(length, self.times)
 
     @cached_property
     def sessions(self) -> bool:
         """Whether there are sessions."""
-        return any(window.is_session for window in self.spec.windows)
+        windows = self.spec.windows if self.spec.is_hopping else ()
+        return any(not (w.on_grid or w.by_position) for w in windows)
 
     @cached_property
-    def closing(self) -> WindowSpec | None:
+    def closing(self) -> Window | None:
         """The window that rows close, if there is one."""
         windows = self.spec.windows if self.spec.is_hopping else ()
         return next((window for window in windows if window.by_position), None)
@@ -148,10 +146,11 @@ class KeyedQuery:
     @cached_property
     def until(self) -> str | None:
         """The column of flags, if these close windows."""
-        return None if self.closing is None else self.closing.column or None
+        columns = () if self.closing is None else self.closing.columns
+        return columns[0] if columns else None
 
     @cached_property
-    def reaching(self) -> tuple[WindowSpec, ...]:
+    def reaching(self) -> tuple[Window, ...]:
         """The windows that end with a row, and whose start depends on other rows."""
         windows = () if self.spec.is_hopping else self.spec.windows
         return tuple(window for window in windows if window.by_position)
@@ -196,12 +195,12 @@ class KeyedQuery:
     def grid(self) -> Grid:
         """The grid of the only hopping window."""
         (window,) = self.spec.windows
-        every = window_ticks(window.as_every, self.times)
-        shift = 1 if window.closed == "right" else 0
+        length, every, start = window.grid(self.ticks_of)
+        shift = 0 if window.includes_start else 1
         return Grid(
-            length=window_ticks(window.as_length, self.times),
+            length=length,
             every=every,
-            offset=window_ticks(window.as_offset, self.times) % every + shift,
+            offset=start + shift,
             stop_shift=shift,
             step=self.step,
         )

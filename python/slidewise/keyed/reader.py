@@ -9,7 +9,7 @@ windows, because it alone sees its extra row.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +20,13 @@ from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
-from slidewise.keyed.horizon import Horizon, has_no_length
+from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, Undecoded
 from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard_state import ShardState
-from slidewise.spec.spec import Spec, WindowSpec, derive, refuse_duplicates
+from slidewise.spec.spec import Spec, derive, refuse_duplicates
+from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import one_column
 from slidewise.table.kernel_call import KernelCall, QueryPoints
@@ -57,9 +58,7 @@ class Answers:
     results: list[dict[str, Result]]
     until: list[pa.Array] | None
 
-    def named(
-        self, windows: Sequence[WindowSpec], query: KeyedQuery
-    ) -> dict[str, Result]:
+    def named(self, windows: Sequence[Window], query: KeyedQuery) -> dict[str, Result]:
         """The results by column, window by window, then the times of their changes.
 
         Raises:
@@ -218,7 +217,7 @@ class FoldReader:
     def answer(
         self,
         points: Points,
-        windows: Sequence[WindowSpec],
+        windows: Sequence[Window],
         horizon: Horizon,
         *,
         expiry: bool,
@@ -256,7 +255,7 @@ class RowReader:
     def answer(
         self,
         points: Points,
-        windows: Sequence[WindowSpec],
+        windows: Sequence[Window],
         horizon: Horizon,
         *,
         expiry: bool,
@@ -264,16 +263,13 @@ class RowReader:
         """As `FoldReader.answer`. Cost: a kernel call over the rows of the windows."""
         if points.plus is not None:
             # The extra row of a point belongs to the window that it closes.
-            windows = [
-                replace(w, kind=w.kind.replace("open", "until")) for w in windows
-            ]
+            windows = [window.with_row() for window in windows]
         spec = derive(self._query.spec_of_points, windows=tuple(windows), empty=False)
         expires = horizon if expiry else None
-        spans = [horizon.lag(w)[1] for w in windows if not has_no_length(w)]
-        reach = max(spans, default=0)
-        if any(window.column for window in windows):
+        reach = max(window.reach(self._query.ticks_of) for window in windows)
+        if any(window.chained for window in windows):
             reach = _LARGEST
-        most = max((w.length for w in windows if w.kind == "rows"), default=0)
+        most = max(window.rows for window in windows)
         ends = points.keys.append_column(TIME, points.ticks)
         rows = self._shard.log.take(self._shard.numbers_between(ends, reach, 0))
         codes = self._codes(rows, points)
@@ -384,7 +380,7 @@ class RowReader:
 
 
 def _leaving(
-    first: Sequence[pa.Array], windows: Sequence[WindowSpec], horizon: Horizon
+    first: Sequence[pa.Array], windows: Sequence[Window], horizon: Horizon
 ) -> list[pa.Array]:
     """Per window, the times at which rows of some times leave it; null for never."""
     pairs = zip(first, windows, strict=True)

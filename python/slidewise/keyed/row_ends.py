@@ -76,12 +76,12 @@ def due_rows(query: KeyedQuery, index: Index, log: RowLog, due: pa.Table) -> pa.
     always = _always(len(keys))
     points, numbers = index.numbers_by_key(keys, always, latest)
     held, places = _counts(points, len(keys))
-    every = pa.scalar(window.every_rows)
+    every = pa.scalar(window.slide_rows)
     before = pc.subtract(held, counts)
     first = pc.multiply(pc.add(pc.divide(before, every), 1), every)
     last = pc.multiply(pc.divide(held, every), every)
-    if window.kind == "rows":
-        idle = pc.max_element_wise(pc.subtract(first, window.length), 0)
+    if window.rows:
+        idle = pc.max_element_wise(pc.subtract(first, window.rows), 0)
     else:
         behind = subtract_clamped(earliest, query.reach)
         earlier, _ = index.numbers_by_key(keys, always, behind)
@@ -106,7 +106,7 @@ def surplus_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
-    every = pa.scalar(window.every_rows)
+    every = pa.scalar(window.slide_rows)
     held, places = _counts(points, len(keys))
     free = pc.max_element_wise(pc.subtract(held, query.rows), 0)
     gone = pc.multiply(pc.divide(free, every), every)
@@ -130,10 +130,10 @@ def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.
     begins = positions.begins.take(last)
     free = held
     for window in query.spec.windows:
-        if window.column:
-            before = pc.subtract(positions.starts(window).take(last), begins)
-        elif window.kind == "rows":
-            before = pc.max_element_wise(pc.subtract(held, window.length), 0)
+        if window.by_position:
+            before = pc.subtract(window.starts(positions).take(last), begins)
+        elif window.rows:
+            before = pc.max_element_wise(pc.subtract(held, window.rows), 0)
         else:
             continue
         free = pc.min_element_wise(free, pc.fill_null(before, 0))

@@ -29,7 +29,7 @@ from slidewise.keyed.query import later_than
 from slidewise.keyed.row_ends import by_key, closed_rows
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.stream_query import StreamQuery
-from slidewise.spec.spec import WindowSpec
+from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
@@ -490,7 +490,7 @@ class ShardState:
         return self.log.take(numbers).append_column(NUMBER, numbers)
 
     @cached_property
-    def windows(self) -> tuple[WindowSpec, ...]:
+    def windows(self) -> tuple[Window, ...]:
         """The windows of the Spec; hopping ones as rolling ones of their length."""
         return Horizon(self.query, self.kept, None).windows(None)
 

@@ -100,7 +100,7 @@ def last_results(shard: ShardState, rows: pa.Table, watermark: int | None) -> pa
 def _reach(shard: ShardState) -> int:
     """The distance from a row's time to the first query without it in any window."""
     horizon = Horizon(shard.query, shard.kept, None)
-    windows = (window for window in shard.windows if window.kind != "rows")
+    windows = (window for window in shard.windows if not window.rows)
     return max(map(horizon.leaving, windows), default=0)
 
 
@@ -135,7 +135,7 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
 
     The time of a last result is the latest row, or the watermark if that is later.
     """
-    windows = tuple(window for window in shard.windows if window.kind != "rows")
+    windows = tuple(window for window in shard.windows if not window.rows)
     horizon = Horizon(shard.query, shard.kept, None)
     keys = shard.index.keys()
     if shard.flushed is not None:

@@ -19,7 +19,6 @@ from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows import written
 from slidewise.table.time_columns import read_times
 
 __all__ = [
@@ -140,9 +139,9 @@ def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
     for window in spec.windows:
-        if not window.every and window.offset < 0:
+        if window.lag is not None and window.lag.amount < 0:
             raise SpecError(
-                Argument("offset", window.as_offset.given.value),
+                window.lag.given,
                 " lets windows end after their row, which cannot be answered while "
                 "rows arrive: give an offset of zero or more",
             )
@@ -164,14 +163,14 @@ def _check_reaching(query: KeyedQuery) -> None:
         if query.emit != "final":
             raise SpecError(
                 Argument("emit", query.emit),
-                f" does not go with the window {written(window)}: the rows before a "
+                f" does not go with the window {window!r}: the rows before a "
                 "row are known only when the watermark has passed it; use ",
                 Argument("emit", "final"),
             )
         if query.corrects:
             raise SpecError(
                 _CORRECT,
-                f" does not go with the window {written(window)}: a late row may "
+                f" does not go with the window {window!r}: a late row may "
                 "change the starts of all later windows; use ",
                 Argument("late_rows", "flag"),
                 ", or a larger ",
@@ -189,7 +188,7 @@ def _check_retractable(query: KeyedQuery) -> None:
         )
     elif query.closing is not None:
         why = (
-            f"of the window {written(query.closing)} changes the starts and ends of "
+            f"of the window {query.closing!r} changes the starts and ends of "
             "later windows, and results that were emitted could not be retracted"
         )
     if why is not None:
@@ -207,7 +206,7 @@ def _check_retractable(query: KeyedQuery) -> None:
             " and empty=True: a late row before the first row of its key makes empty "
             "windows that were never due: leave one of the two out",
         )
-    if not any(window.kind != "rows" for window in query.spec.windows):
+    if all(window.rows for window in query.spec.windows):
         raise SpecError(
             _CORRECT,
             " accepts rows that are late by at most the longest window of time, and "

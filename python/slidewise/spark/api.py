@@ -19,7 +19,7 @@ from slidewise.spec.spec import (
     given_spec,
     refuse_mixed,
 )
-from slidewise.spec.windows import are_hopping
+from slidewise.spec.windows.parse import are_hopping
 
 __all__ = ["explain", "hopping", "rolling"]
 

@@ -1,6 +1,7 @@
 """`explain`: the plan of a query on Spark, as text."""
 
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,6 @@ from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows import written
 from slidewise.table.batched_rolling import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
@@ -76,8 +76,8 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
 def _state(query: StreamQuery) -> list[str]:
     """Describes the state: its rows, how long they are kept, and what is read."""
     reach = max(
-        (w for w in query.spec.windows if w.kind != "rows" and not w.column),
-        key=lambda window: window.length,
+        (w.timed for w in query.spec.windows if w.timed is not None),
+        key=lambda length: length.amount,
         default=None,
     )
     twice = "twice " if query.corrects else ""
@@ -86,13 +86,13 @@ def _state(query: StreamQuery) -> list[str]:
         kept = ["until their session is closed"]
     if query.until:
         kept = ["until a flag closes their window"]
-    kept += [f"from where {written(w)} begins" for w in query.reaching]
+    kept += [f"from where {w!r} begins" for w in query.reaching]
     if query.spec.empty:
         kept.append("the end of the last window of each key for ever")
     if query.rows:
         kept.append(f"the last {query.rows} of each key for ever")
     if query.closing and not query.until:
-        more = query.closing.every_rows - 1
+        more = query.closing.slide_rows - 1
         kept.append(f"up to {more} more of each key, to count them")
     widths = [_width(field.type) for field in query.kept_schema]
     unknown = " and its text" if None in widths else ""
@@ -112,7 +112,7 @@ def _state(query: StreamQuery) -> list[str]:
             "keys, as some aggregation needs them"
         )
     if reach is not None and not (query.sessions or query.until):
-        seconds = reach.length / 1e9 * (2 if query.corrects else 1)
+        seconds = reach.amount / 1e9 * (2 if query.corrects else 1)
         lines.append(
             "  with 1,000 rows a second that are about "
             f"{seconds * 1_000 * each / 1e6:,.0f} MB"
@@ -191,9 +191,10 @@ def _task_memory(plan: BatchPlan) -> str:
     holder = "a key group" if plan.by_sort_key else "one key"
     if needs_whole_keys(spec):
         return f"all rows of {holder}: its windows may begin at any of them"
-    longest = max(spec.windows, key=lambda window: window.length)
-    if longest.is_session:
+    if any(window.chained for window in spec.windows):
         return f"one batch, and the longest session of {holder}"
+    amount = attrgetter("amount")
+    longest = max(spec.windows, key=lambda window: window.reach(amount) or window.rows)
     return f"one batch, and about twice the rows of {holder} within {longest.label}"
 
 

@@ -198,10 +198,8 @@ def _order_dependent(spec: Spec) -> str | None:
     if spec.ties == "rows" and spec.arrival is None:
         return "ties='rows'"
     for window in spec.windows:
-        if window.by_position:
-            return f"the window {window.label!r}"
-        if window.kind == "rows":
-            return f"rows({window.length})"
+        if window.by_position or window.rows:
+            return f"the window {window!r}"
     for _, agg in spec.aggs:
         functions = getattr(agg, "functions", None)
         if agg.kind in _ORDERED or agg.kind in COMPARED:

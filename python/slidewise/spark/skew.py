@@ -80,22 +80,20 @@ class _SkewedKey:
 def why_unsplit(spec: Spec) -> str | None:
     """Returns the reason not to split keys of a query by time; None without one."""
     for window in spec.windows:
-        if window.by_position:
-            return f"the window {window.label!r} may begin at any earlier row"
+        if window.chained:
+            return f"the window {window!r} may begin at any earlier row"
     if spec.several:
         return "several hopping windows need all rows of a key"
     if spec.is_hopping:
         (window,) = spec.windows
-        if window.closed == "right":
+        if not window.includes_start:
             return "a split holds windows that are closed at the left"
-        if window.is_session:
-            return "the bounds of a session depend on all rows before it"
         if spec.empty:
             return "empty=True needs the rows on both sides of an empty window"
     for window in spec.windows:
-        if window.kind == "rows" and spec.arrival is not None:
+        if window.rows and spec.arrival is not None:
             return (
-                f"with arrival=, rows({window.length}) takes the latest of all rows "
+                f"with arrival=, rows({window.rows}) takes the latest of all rows "
                 "that have arrived, at any earlier time"
             )
     return None

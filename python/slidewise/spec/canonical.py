@@ -6,6 +6,7 @@ from typing import Any
 
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
+from slidewise.spec.windows.base import Window
 
 __all__ = ["canonical_json"]
 
@@ -35,9 +36,11 @@ def _record(value: Any) -> Any:
         return value.canonical
     if isinstance(value, tuple):
         return [_record(item) for item in value]
+    is_window = isinstance(value, Window)
     if not is_dataclass(value):
         return value
-    return {
+    kind: dict[str, Any] = {"window": type(value).__name__} if is_window else {}
+    return kind | {
         each.name: _record(getattr(value, each.name))
         for each in fields(value)
         if each.metadata.get("canonical", True)

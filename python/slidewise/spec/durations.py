@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from numpy import timedelta64
 
 __all__ = [
+    "EXAMPLES",
     "UNITS",
     "DurationLike",
     "Length",
     "Rows",
-    "Session",
     "WindowLike",
     "format_duration",
     "monday_shift",
@@ -32,7 +32,6 @@ __all__ = [
     "parse_offset",
     "read_rows",
     "rows",
-    "session",
     "spell_duration",
 ]
 
@@ -90,7 +89,7 @@ _ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 
 # The arguments that also take a number of rows.
 _TAKE_ROWS = ("windows", "last", "ranges", "range", "every")
-_EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
+EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
 _FOREIGN = {"hr": "h", "t": "m", "l": "ms", "u": "us", "n": "ns"}
@@ -120,17 +119,6 @@ WindowLike: TypeAlias = DurationLike | Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """Windows between gaps. Made by `session`."""
-
-    gap: "Length"
-
-    def __repr__(self) -> str:
-        in_units = self.gap.kind == "integer"
-        return f"session({self.gap.label if in_units else repr(self.gap.label)})"
-
-
-@dataclass(frozen=True, slots=True)
 class Length:
     """The length of a window.
 
@@ -145,13 +133,24 @@ class Length:
     kind: str
     amount: int
     label: str
-    argument: str = field(default="window", compare=False)
+    argument: str = field(
+        default="window", compare=False, metadata={"canonical": False}
+    )
+
+    @property
+    def plain(self) -> int | str:
+        """Its form in documents: an int in the units of integer times, or text."""
+        return self.amount if self.kind == "integer" else self.label
+
+    @property
+    def shown(self) -> str:
+        """Its form in a call, for messages."""
+        return repr(self.plain)
 
     @property
     def given(self) -> Argument:
         """The argument with its value, for messages."""
-        value = self.amount if self.kind == "integer" else self.label
-        return Argument(self.argument, value)
+        return Argument(self.argument, self.plain)
 
     @property
     def in_weeks(self) -> bool:
@@ -202,35 +201,6 @@ def read_rows(text: str) -> Rows | None:
     """
     match = _ROWS.fullmatch(text)
     return rows(int(match[1])) if match and len(match[1]) <= _MAX_DIGITS else None
-
-
-def session(gap: DurationLike) -> Session:
-    """Session windows, which end where a gap begins: of `hopping`, streams, `Query`.
-
-    A row belongs to the session of the previous row (of the same key) if it comes at
-    most `gap` later; otherwise it begins a new session.
-
-    Args:
-        gap: The longest time between two rows of a session: a duration such as `"30m"`,
-            a `timedelta`, or an int in the units of an integer time column.
-
-    Returns:
-        A window for `window=` or `Query`.
-
-    Raises:
-        SpecError: If `gap` is not a positive length of time.
-
-    Cost: O(1).
-
-    Example:
-        >>> import slidewise as sw
-        >>> sw.session("30m")
-        session('30m')
-    """
-    length = parse_length(gap, "gap")
-    if length.kind == "rows":
-        raise SpecError(f"session() takes a length of time, got {gap!r}: {_EXAMPLES}")
-    return Session(length)
 
 
 def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
@@ -337,7 +307,7 @@ def _parse_duration(text: str, argument: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None:
         whole = _in_one_unit(text)
-        way = _EXAMPLES if whole is None else f"write it in one unit, {whole!r}"
+        way = EXAMPLES if whole is None else f"write it in one unit, {whole!r}"
         raise SpecError(Argument(argument, text), f" is not a duration: {way}")
     sign, digits, unit = match.groups()
     if len(digits) > _MAX_DIGITS:
@@ -361,7 +331,7 @@ def _unit(unit: str, given: Argument) -> int:
     raise SpecError(
         given,
         f" has the unknown unit {unit!r}: "
-        f"{_EXAMPLES if way is None else f'write it {way!r}'}; units are {known}",
+        f"{EXAMPLES if way is None else f'write it {way!r}'}; units are {known}",
     )
 
 
@@ -444,7 +414,7 @@ def _offset_nanoseconds(offset: Any, argument: str) -> int:
     except ValueError as error:
         raise SpecError(
             Argument(argument, offset),
-            f" has no fixed length: {_EXAMPLES}, or give a pandas.Timedelta",
+            f" has no fixed length: {EXAMPLES}, or give a pandas.Timedelta",
         ) from error
 
 
@@ -453,7 +423,7 @@ def _numpy_nanoseconds(delta: Any, argument: str) -> int:
     given = Argument(argument, delta)
     unit, each = numpy.datetime_data(delta.dtype)
     if numpy.isnat(delta):
-        raise SpecError(given, f" is not a length of time: it is missing; {_EXAMPLES}")
+        raise SpecError(given, f" is not a length of time: it is missing; {EXAMPLES}")
     if unit == "generic":
         raise SpecError(
             given,

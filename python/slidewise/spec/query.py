@@ -5,12 +5,12 @@ from typing import TypeAlias
 
 from slidewise.errors import SpecError
 from slidewise.hints import with_hints
-from slidewise.spec.data_driven import Delta, Landmark, Until
-from slidewise.spec.durations import Length, Rows, Session, WindowLike, parse_length
+from slidewise.spec.durations import Length, Rows, WindowLike, parse_length
+from slidewise.spec.windows.base import Window
 
 __all__ = ["Query", "as_given"]
 
-_Range: TypeAlias = Length | Session | Until | Landmark
+_Range: TypeAlias = Length | Window
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -85,7 +85,7 @@ class Query:
         object.__setattr__(self, "slide", slide)
 
     @property
-    def range(self) -> str | int | Rows | Session | Until | Landmark:
+    def range(self) -> str | int | Rows | Window:
         """The length of its windows, or the data-driven window."""
         return as_given(self.window) if isinstance(self.window, Length) else self.window
 
@@ -97,23 +97,22 @@ class Query:
     @property
     def label(self) -> str:
         """Its name in `explain`."""
-        if isinstance(self.window, Session):
-            name = f"session_{self.window.gap.label}"
-        else:
-            name = self.window.label
+        window = self.window
+        name = window.label if isinstance(window, Length) else window.name
         return name if self.slide is None else f"{name} every {self.slide.label}"
 
     @property
     def flag(self) -> str | None:
         """The column whose flags end or begin its windows."""
-        data_driven = isinstance(self.window, Until | Landmark)
-        return self.window.column if data_driven else None  # type: ignore[union-attr]
+        columns = self.window.columns if isinstance(self.window, Window) else ()
+        return columns[0] if columns else None
 
     @property
     def lengths(self) -> list[Length]:
         """The lengths of its windows, gap and slide, if it has them."""
-        gap = self.window.gap if isinstance(self.window, Session) else self.window
-        return [one for one in (gap, self.slide) if isinstance(one, Length)]
+        window = self.window
+        length = window if isinstance(window, Length) else window.timed
+        return [one for one in (length, self.slide) if one is not None]
 
     @property
     def counts(self) -> bool:
@@ -128,21 +127,9 @@ class Query:
 def _read(
     range: WindowLike | _Range, every: WindowLike | Length | None
 ) -> tuple[_Range, Length | None]:
-    if isinstance(range, Delta):
-        raise SpecError(
-            f"{range!r} is a window of rolling and KeyedWindows, not of a query: give "
-            f"{range.column!r} as the times, as integers, and "
-            "sw.Query(width + 1, every=sw.rows(1)), or use rolling over a table or "
-            "KeyedWindows with emit='final'"
-        )
-    if isinstance(range, Session | Until):
-        if every is not None:
-            raise SpecError(f"every= does not apply to {range!r}: leave it out")
-        return range, None
     slide = None if every is None else parse_length(every, "every")
-    if isinstance(range, Landmark):
-        if slide is None:
-            raise SpecError(f"a query of {range!r} needs every=, such as every='5m'")
+    if isinstance(range, Window):
+        range.check_slide(slide)
         return range, slide
     length = parse_length(range, "range")
     slide = length if slide is None else slide

@@ -27,18 +27,17 @@ from slidewise.spec.arguments import (
     refuse_duplicates,
 )
 from slidewise.spec.canonical import canonical_json
-from slidewise.spec.document import document_of, keywords_of, keywords_of_spec
+from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.windows import (
+from slidewise.spec.windows.base import Window, does_not_apply
+from slidewise.spec.windows.parse import (
     CLOSED,
     HoppingLike,
     RollingLike,
-    WindowSpec,
     are_hopping,
     hopping_windows,
     parse_lengths,
-    refuse_by_position,
     rolling_windows,
 )
 
@@ -49,7 +48,6 @@ __all__ = [
     "HoppingLike",
     "RollingLike",
     "Spec",
-    "WindowSpec",
     "check_column_name",
     "check_columns",
     "derive",
@@ -66,7 +64,7 @@ NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Spec:
     """The windows and aggregations of `rolling`, `hopping` and `KeyedWindows`.
 
@@ -101,6 +99,8 @@ class Spec:
         (('n_1h', 'n_1d'), ('t',), ('t',), ())
         >>> spec.is_hopping, spec.counts_ticks
         (False, False)
+        >>> spec.keywords
+        {'on': 't', 'windows': ['1h', '1d'], 'aggs': {'n': count()}}
         >>> spec.canonical() == sw.Spec.from_json(spec.to_json()).canonical()
         True
         >>> spec.hash == spec.replace(overflow="null").hash
@@ -109,7 +109,7 @@ class Spec:
 
     on: str
     by: tuple[str, ...]
-    windows: tuple[WindowSpec, ...]
+    windows: tuple[Window, ...]
     aggs: tuple[tuple[str, Aggregation], ...]
     ties: str
     nan: str
@@ -118,6 +118,12 @@ class Spec:
     empty: bool = False
     several: bool = False
     overflow: str = field(default="raise", metadata={"canonical": False})
+    _given: dict[str, Any] = field(
+        default_factory=dict,
+        repr=False,
+        compare=False,
+        metadata={"canonical": False},
+    )
 
     @with_hints
     def __init__(
@@ -158,8 +164,31 @@ class Spec:
     def _of(cls, **values: Any) -> "Spec":
         """A Spec of these attributes, which are valid."""
         spec = object.__new__(cls)
-        spec._set({"empty": False, "several": False, "overflow": "raise", **values})
+        defaults = {"empty": False, "several": False, "overflow": "raise", "_given": {}}
+        spec._set(defaults | values)
         return spec
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keywords that make it, as the author gave them.
+
+        Raises:
+            SpecError: If an engine derived it from another Spec.
+        """
+        if not self._given:
+            raise SpecError("the arguments of this Spec are not known: it was derived")
+        given = self._given | {"aggs": dict(self.aggs)}
+        # Lengths alone would be those of rolling.
+        if self.is_hopping and not _is_hopping(given):
+            given["empty"] = self.empty
+        return given
+
+    def __repr__(self) -> str:
+        shown = (each.name for each in fields(self) if each.repr)
+        given = self._given or {name: getattr(self, name) for name in shown}
+        given = given | {"aggs": dict(self.aggs)}
+        parts = [f"{name}={value!r}" for name, value in given.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def replace(self, **changes: Any) -> "Spec":
         """The same with other arguments, which are validated as those of the class.
@@ -178,12 +207,17 @@ class Spec:
             >>> spec.replace(windows=["5m", "1d"]).results
             ('n_5m', 'n_1d')
         """
-        given = keywords_of_spec(self)
-        if type(self)(**given) != self:
-            raise SpecError(f"the arguments of this Spec are not known: {self}")
+        given = self.keywords
         if not changes.keys().isdisjoint({"window", "windows"}):
             given.pop("window", given.pop("windows", None))
-        return type(self)(**(given | changes))
+        parameters = _parameters(Spec)
+        for name in changes:
+            # None stands for an argument that is left out.
+            if changes[name] is None and parameters[name].default is None:
+                given.pop(name, None)
+            else:
+                given[name] = changes[name]
+        return given_spec(None, given, "Spec")
 
     @classmethod
     def make(
@@ -193,7 +227,7 @@ class Spec:
         windows: RollingLike | Iterable[RollingLike],
         aggs: Mapping[str, Aggregation],
         by: str | Sequence[str] | None = None,
-        closed: str = "right",
+        closed: str | None = None,
         ties: str = "peers",
         nan: str = "propagate",
         arrival: str | Sequence[str] | None = None,
@@ -213,21 +247,26 @@ class Spec:
             >>> spec.columns, spec.results
             (('t',), ('n_1h',))
         """
+        given = given_keywords(locals())
+        ends = "right" if closed is None else one_of(closed, "closed", CLOSED)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
-            windows=rolling_windows(windows, one_of(closed, "closed", CLOSED), offset),
+            windows=rolling_windows(given.get("windows", ()), ends, offset),
             aggs=check_aggs(aggs),
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
             arrival=check_arrival(arrival),
             min_rows=check_min_rows(min_rows),
             overflow=one_of(overflow, "overflow", OVERFLOW),
+            _given=given,
         )
         if spec.arrival is None:  # which overrides ties=
-            _refuse_idle_ties(ties, closed)
-        else:
-            refuse_by_position(spec.windows, Argument("arrival", spec.arrival))
+            _refuse_idle_ties(ties, ends)
+        for window in spec.windows:
+            if spec.arrival is not None and window.by_position:
+                arrived = Argument("arrival", spec.arrival)
+                raise does_not_apply(arrived, f"the window {window!r}")
         refuse_duplicates(spec.results)
         return spec
 
@@ -260,19 +299,22 @@ class Spec:
             >>> spec.results
             ('window_start', 'window_end', 'n')
         """
+        given = given_keywords(locals())
         check_bool(empty, "empty")
+        several = given.get("windows")
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
-            windows=hopping_windows(window, windows, every, offset, empty, closed),
+            windows=hopping_windows(window, several, every, offset, empty, closed),
             aggs=check_aggs(aggs),
             ties="peers",
             nan=one_of(nan, "nan", NAN),
             arrival=None,
             min_rows=check_min_rows(min_rows),
             empty=empty,
-            several=windows is not None,
+            several=several is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
+            _given=given,
         )
         taken = {*spec.results}
         for name in spec.by:
@@ -287,12 +329,13 @@ class Spec:
     @cached_property
     def is_hopping(self) -> bool:
         """Whether windows are hopping or session windows."""
-        return any(window.is_hop for window in self.windows)
+        return not all(window.per_row for window in self.windows)
 
     @cached_property
     def counts_ticks(self) -> bool:
         """Whether lengths are in the units of integer times."""
-        return any("integer" in window.kind for window in self.windows)
+        lengths = (window.timed for window in self.windows)
+        return any(each is not None and each.kind == "integer" for each in lengths)
 
     @cached_property
     def results(self) -> tuple[str, ...]:
@@ -323,7 +366,8 @@ class Spec:
         names = [self.on, *self.by, *self.arrivals]
         for _, agg in self.aggs:
             names += agg.columns
-        names += [window.column for window in self.windows if window.column]
+        for window in self.windows:
+            names += window.columns
         return tuple(dict.fromkeys(names))
 
     def canonical(self) -> str:
@@ -432,7 +476,7 @@ class Spec:
 
     def _document(self) -> dict[str, Any]:
         """The document, after checking that it loads to this spec."""
-        document = document_of(self)
+        document = document_of(self.keywords)
         if self._of_document(document) != self:
             raise SpecError(f"this Spec cannot be written to a file: {self}")
         return document
@@ -457,7 +501,7 @@ def derive(spec: Spec, **attributes: Any) -> Spec:
         >>> derive(spec, by=("bucket", "k")).columns
         ('t', 'bucket', 'k')
     """
-    return spec._of(**(spec.__getstate__() | attributes))
+    return spec._of(**(spec.__getstate__() | {"_given": {}} | attributes))
 
 
 def given_spec(
@@ -513,15 +557,10 @@ def _from_keywords(
     """
     if make is None and "window" in request and "windows" in request:
         raise SpecError("give windows= for rolling, or window= for hopping, not both")
-    windows = request.get("windows")
-    if isinstance(windows, Iterator):
-        windows = [*windows]
-        request = {**request, "windows": windows}
     window = "window" if "window" in request else "windows"
     needed = ["on", "aggs"] if make == Spec.make_hopping else ["on", window, "aggs"]
     if make is None:
-        hops = {"window", "every", "empty"}.intersection(request)
-        make = Spec.make_hopping if hops or are_hopping(windows) else Spec.make
+        make = Spec.make_hopping if _is_hopping(request) else Spec.make
     missing = [name for name in needed if name not in request]
     if missing:
         names = ", ".join(f"{name}=" for name in missing)
@@ -538,6 +577,12 @@ def _from_keywords(
                 f"{suggest_argument(name, known)}"
             )
     return make(**request)
+
+
+def _is_hopping(request: Mapping[str, Any]) -> bool:
+    """Whether keywords are those of `hopping`, not of `rolling`."""
+    hops = {"window", "every", "empty"}.intersection(request)
+    return bool(hops) or are_hopping(request.get("windows"))
 
 
 @cache
@@ -557,7 +602,9 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
         {'on': 't', 'ties': 'rows'}
     """
     return {
-        name: arguments[name]
+        name: [*given]
+        if isinstance(given := arguments[name], Iterator | list)
+        else given
         for name, parameter in _parameters(Spec).items()
         if name in arguments
         and (
@@ -576,7 +623,7 @@ def refuse_mixed(spec: Spec, where: str) -> None:
             "call of its own, or leave empty= out"
         )
     for window in spec.windows:
-        if several and not window.every:
+        if several and not window.on_grid:
             raise SpecError(
                 f"{where} does not have {window.name!r} beside other windows, as its "
                 "rows leave by themselves: give it in a call of its own"

@@ -167,13 +167,11 @@ class _Hopping:
         """Whether no later row of the last run can be in a window."""
         last = request.times.ticks[-1]
         (window,) = self._spec.windows
-        if not window.is_session:
-            after = pc.less_equal if window.closed == "left" else pc.less
-            return after(ends, last)
-        bound = last.as_py() - window_ticks(window.as_length, request.times)
+        ahead = window.open_until(lambda length: window_ticks(length, request.times))
+        bound = last.as_py() - ahead
         if bound < -(2**63):
             return pa.repeat(pa.scalar(False), len(ends))
-        return pc.less(ends, bound)
+        return pc.less_equal(ends, bound)
 
     def _table(self, request: KernelCall, windows: Windows) -> pa.Table:
         answers = compute_windows(request, windows)

@@ -15,7 +15,6 @@ import slidewise._core as _core
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
-from slidewise.spec.spec import WindowSpec
 from slidewise.table.decimals import DIGITS, can_sum
 from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
 from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
@@ -58,29 +57,40 @@ class Positions:
         """The first position of the key of each position."""
         return pa.array(self._layout.begins())
 
-    def starts(self, window: WindowSpec) -> pa.Array:
-        """Where the window begins that ends at each position."""
-        if window.kind in ("landmark", "until", "open"):
-            flags = self._flags(window.column)
-            return pa.array(self._layout.flag_starts(flags, window.kind))
-        if window.kind == "rows":
-            first = pc.subtract(self.numbers, min(window.length, len(self.rows)) - 1)
-            return pc.max_element_wise(first, self.begins)
-        if window.column:
-            return self._delta_starts(window)
-        length = window_ticks(window.as_length, self._times)
-        ticks = self._times.ticks.take(self.rows)
-        return pa.array(_core.delta_starts(ticks, self.begins, length - 1))
+    def starts_at_flags(self, column: str, kind: str) -> pa.Array:
+        """Starts by flags: "landmark", "until" or "open"."""
+        return pa.array(self._layout.flag_starts(self._flags(column), kind))
 
-    def ends(self, window: WindowSpec) -> pa.Array:
-        """The positions at which windows of `hopping` end."""
-        if window.kind == "until":
-            return pa.array(self._layout.flagged(self._flags(window.column)))
-        count = pc.add(pc.subtract(self.numbers, self.begins), 1)
-        whole = pc.multiply(
-            pc.divide(count, window.every_rows), pa.scalar(window.every_rows)
-        )
-        return self.numbers.filter(pc.equal(count, whole))
+    def starts_by_rows(self, count: int) -> pa.Array:
+        """Starts of windows of a number of rows."""
+        first = pc.subtract(self.numbers, min(count, len(self.rows)) - 1)
+        return pc.max_element_wise(first, self.begins)
+
+    def starts_by_time(self, length: Length) -> pa.Array:
+        """Starts of windows of a length of time."""
+        ticks = self._times.ticks.take(self.rows)
+        width = window_ticks(length, self._times) - 1
+        return pa.array(_core.delta_starts(ticks, self.begins, width))
+
+    def starts_by_delta(self, column: str, width: Length) -> pa.Array:
+        """Starts of windows of values that are near."""
+        held = decode_dictionary(self._column(column))
+        values, distance = _comparable(column, width, held)
+        try:
+            found = _core.delta_starts(values.take(self.rows), self.begins, distance)
+        except ValueError as error:
+            raise self._falls(column, held, int(str(error))) from None
+        return pa.array(found)
+
+    def flagged(self, column: str) -> pa.Array:
+        """The rows with a flag."""
+        return pa.array(self._layout.flagged(self._flags(column)))
+
+    def every(self, count: int) -> pa.Array:
+        """Every row of a key whose number is a multiple of a count."""
+        number = pc.add(pc.subtract(self.numbers, self.begins), 1)
+        whole = pc.multiply(pc.divide(number, count), pa.scalar(count))
+        return self.numbers.filter(pc.equal(number, whole))
 
     def at(self, ticks: pa.Array, groups: pa.Array | None, threads: int) -> pa.Array:
         """The last position of a key up to each time; null where it has none."""
@@ -112,15 +122,6 @@ class Positions:
             )
         return column
 
-    def _delta_starts(self, window: WindowSpec) -> pa.Array:
-        column = decode_dictionary(self._column(window.column))
-        values, width = _comparable(window, column)
-        try:
-            found = _core.delta_starts(values.take(self.rows), self.begins, width)
-        except ValueError as error:
-            raise self._falls(window.column, column, int(str(error))) from None
-        return pa.array(found)
-
     def _falls(self, name: str, column: pa.Array, position: int) -> SpecError:
         before, row = (self.rows[at].as_py() for at in (position - 1, position))
         values = [column[at].as_py() for at in (before, row)]
@@ -133,21 +134,23 @@ class Positions:
         )
 
 
-def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | float]:
-    """A column as int64 or float64, and the width of the window in the same units."""
-    name, types, held = window.column, pa.types, column.type
+def _comparable(
+    name: str, given: Length, column: pa.Array
+) -> tuple[pa.Array, int | float]:
+    """A column as int64 or float64, and the width of windows in the same units."""
+    types, held = pa.types, column.type
     if types.is_null(held) and not len(column):
         return column.cast(_INT64), 0
     if types.is_temporal(held) and not types.is_time(held):
-        return _of_times(window, column)
+        return _of_times(name, given, column)
     if not (types.is_integer(held) or types.is_floating(held) or can_sum(held)):
         raise SpecError(
             f"column {name!r} holds {held}: sw.delta takes integers, floats, decimals, "
             "timestamps, dates and durations"
         )
-    if window.kind != "delta":
+    if given.kind != "number":
         raise SpecError(
-            Argument("width", format_duration(window.length)),
+            Argument("width", format_duration(given.amount)),
             f" is a duration, but column {name!r} holds {held}: give a number",
         )
     if types.is_floating(held):
@@ -159,7 +162,7 @@ def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | f
             f"column {name!r} has {what} in row {row} (counting from 0): sw.delta "
             "needs one in every row; drop the others, or fill them in"
         )
-    width = Fraction(window.width)
+    width = Fraction(given.label)
     if types.is_floating(held):
         return column, float(min(width, Fraction(sys.float_info.max)))
     if types.is_decimal(held):
@@ -189,13 +192,11 @@ def _unscaled(name: str, column: pa.Array) -> pa.Array:
     return words.take(pc.multiply(row_numbers(len(column)), 2))
 
 
-def _of_times(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int]:
-    times = read_times(column, window.column)
-    if window.kind == "delta":
+def _of_times(name: str, width: Length, column: pa.Array) -> tuple[pa.Array, int]:
+    times = read_times(column, name)
+    if width.kind == "number":
         raise SpecError(
-            f"width={window.width} is a number, but column {window.column!r} holds "
+            f"width={width.label} is a number, but column {name!r} holds "
             f"{column.type}: give a duration such as '5m'"
         )
-    label = format_duration(window.length)
-    length = Length("time", window.length, label, "width")
-    return times.ticks, window_ticks(length, times)
+    return times.ticks, window_ticks(width, times)

@@ -20,7 +20,6 @@ from slidewise.spec.spec import (
     HoppingLike,
     RollingLike,
     Spec,
-    WindowSpec,
     given_keywords,
     given_spec,
 )
@@ -173,55 +172,19 @@ def _order(request: KernelCall, ordered: bool) -> str:
 
 def _windows(request: KernelCall) -> Iterator[str]:
     spec = request.spec
-    if spec.is_hopping:
-        yield from map(_hopping_windows, spec.windows)
-        return
-    yield from _data_driven_windows(spec.windows)
-    by_time = [window for window in spec.windows if not window.by_position]
-    labels = ", ".join(window.label for window in by_time)
-    if not by_time:
-        return
     if spec.arrival is not None:
+        labels = ", ".join(window.label for window in spec.windows)
         yield (
             f"{labels}: rows enter one FiBA tree per key as they arrive, however late; "
             "each row queries its range of times"
         )
-    elif any(window.offset for window in spec.windows):
-        yield (
-            f"{labels}: windows that end earlier than their row are ranges of rows, "
-            "found once, for all aggregations"
-        )
-    else:
-        yield f"{labels}: every row's window is found once, for all aggregations"
-
-
-def _data_driven_windows(windows: Iterable[WindowSpec]) -> Iterator[str]:
-    for window in windows:
-        if window.kind == "landmark":
-            yield f"{window.label}: from the last row where {window.column!r} is true"
-        elif window.by_position:
-            yield (
-                f"{window.label}: back to the first row whose {window.column!r} is too "
-                "far, in one pass"
-            )
-
-
-def _hopping_windows(window: WindowSpec) -> str:
-    if window.kind == "until":
-        return f"{window.label}: a row where {window.column!r} is true closes a window"
-    if window.every_rows:
-        return f"{window.label}: one window per {window.every_rows} rows of a key"
-    if window.is_session:
-        return (
-            f"session({window.label}): rows at most {window.label} apart are a window"
-        )
-    hops = window.length / window.every
-    if hops <= 1:
-        return f"{window.label}: windows do not overlap; each is folded separately"
-    return (
-        f"{window.label}, {hops:g} windows per row: each is a range of rows whose ends "
-        "move forward: one fold per row and one combine per window, as with panes"
-    )
+        return
+    # Windows that are computed alike are listed together.
+    alike: dict[str, list[str]] = {}
+    for window in spec.windows:
+        alike.setdefault(window.explained, []).append(window.name)
+    for how, names in alike.items():
+        yield f"{', '.join(names)}: {how}"
 
 
 def _kernels(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:

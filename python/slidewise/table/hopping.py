@@ -17,15 +17,15 @@ from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
-from slidewise.spec.durations import WindowLike
+from slidewise.spec.durations import Length, WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     HoppingLike,
     Spec,
-    WindowSpec,
     given_keywords,
     given_spec,
 )
+from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.encoding import one_column, take
 from slidewise.table.kernel_call import (
@@ -273,18 +273,8 @@ def _key_result(source: Frame, name: str, column: pa.Array) -> Result:
 def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
     """Finds the windows that hold a row and, with `spec.empty`, those between them."""
     window = spec.windows[at]
-    if window.by_position:
-        return _closed_by_rows(request, window)
-    length = window_ticks(window.as_length, request.times)
     try:
-        if window.is_session:
-            found: tuple[_core.ArrowArray, ...] = _core.session_windows(
-                request.rows, request.layout, length
-            )
-        else:
-            every = window_ticks(window.as_every, request.times)
-            shift = window_ticks(window.as_offset, request.times)
-            found = _hops(request, window, (length, every, shift % every), spec.empty)
+        found: Windows = window.find(_Finder(request, spec.empty))
     except OverflowError as error:
         name_row = request.name_row or "row {} (counting from 0)".format
         raise SpecError(
@@ -298,45 +288,55 @@ def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
             Argument("every"),
             ", or leave empty= out" if spec.empty else "",
         ) from None
-    return Windows(*(pa.array(column) for column in found))
+    return found
 
 
-def _hops(
-    request: KernelCall, window: WindowSpec, hop: tuple[int, int, int], empty: bool
-) -> tuple[_core.ArrowArray, ...]:
-    """The windows of a grid that hold a row.
+class _Finder:
+    """Finds the windows of a table.
 
-    Raises:
-        OverflowError: With a row whose window reaches beyond int64.
+    Methods raise OverflowError with a row whose window reaches beyond int64.
     """
-    length, every, shift = hop
-    if window.closed == "left":
-        return _core.hop_windows(
-            request.rows, request.layout, length, every, shift, empty
+
+    def __init__(self, request: KernelCall, empty: bool) -> None:
+        self._request, self._empty = request, empty
+
+    def hops(self, window: Window) -> Windows:
+        """The windows of a grid that hold a row, and those between if `empty`."""
+        request, times = self._request, self._request.times
+        grid = window.grid(lambda length: window_ticks(length, times))
+        rows, layout = request.rows, request.layout
+        if not window.includes_start:
+            # start < t <= end, where start <= t - 1 < end.
+            ticks, groups, _ = rows
+            least = pc.index(ticks, -(2**63)).as_py()
+            if least >= 0:
+                raise OverflowError(least)
+            rows = (pc.subtract(ticks, 1), groups, None)
+            layout = _core.sort_rows(rows, request.threads)
+        return Windows(
+            *map(pa.array, _core.hop_windows(rows, layout, *grid, self._empty))
         )
-    # start < t <= end, where start <= t - 1 < end.
-    ticks, groups, _ = request.rows
-    least = pc.index(ticks, -(2**63)).as_py()
-    if least >= 0:
-        raise OverflowError(least)
-    rows = (pc.subtract(ticks, 1), groups, None)
-    layout = _core.sort_rows(rows, request.threads)
-    return _core.hop_windows(rows, layout, length, every, shift, empty)
 
+    def sessions(self, gap: Length) -> Windows:
+        """The windows between gaps."""
+        request = self._request
+        length = window_ticks(gap, request.times)
+        found = _core.session_windows(request.rows, request.layout, length)
+        return Windows(*map(pa.array, found))
 
-def _closed_by_rows(request: KernelCall, window: WindowSpec) -> Windows:
-    """The windows that rows close."""
-    positions = request.positions
-    last = positions.ends(window)
-    first = positions.starts(window).take(last)
-    rows = positions.rows.take(last)
-    ticks = request.times.ticks
-    starts, ends = ticks.take(positions.rows.take(first)), ticks.take(rows)
-    if window.every_rows and window.kind != "rows":
-        length = window_ticks(window.as_length, request.times)
-        starts = subtract_clamped(ends, length)
-    if request.groups is None:
-        groups = pa.repeat(pa.scalar(0, pa.uint32()), len(rows))
-    else:
-        groups = request.groups.take(rows)
-    return Windows(starts, ends, groups, rows, (first, last))
+    def closed_by_rows(self, window: Window) -> Windows:
+        """The windows that rows close."""
+        request, positions = self._request, self._request.positions
+        last = window.ends(positions)
+        first = window.starts(positions).take(last)
+        rows = positions.rows.take(last)
+        ticks = request.times.ticks
+        starts, ends = ticks.take(positions.rows.take(first)), ticks.take(rows)
+        if window.timed is not None:
+            length = window_ticks(window.timed, request.times)
+            starts = subtract_clamped(ends, length)
+        if request.groups is None:
+            groups = pa.repeat(pa.scalar(0, pa.uint32()), len(rows))
+        else:
+            groups = request.groups.take(rows)
+        return Windows(starts, ends, groups, rows, (first, last))

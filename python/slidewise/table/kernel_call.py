@@ -17,7 +17,8 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
-from slidewise.spec.spec import Spec, WindowSpec, derive
+from slidewise.spec.spec import Spec, derive
+from slidewise.spec.windows.base import Span, Window
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
     KernelInputs,
@@ -28,7 +29,6 @@ from slidewise.table.encoding import (
 )
 from slidewise.table.lowering import Call, Plan, in_one_type, plan
 from slidewise.table.time_columns import (
-    TimeColumn,
     order_by,
     read_times,
     window_ticks,
@@ -39,8 +39,6 @@ __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 _MAX_THREADS = 1 << 10
 # By default a thread is started for no fewer rows.
 _ROWS_PER_THREAD = 1 << 16
-# Kind, length, closed and offset, in the ticks of the time column.
-_Span = tuple[str, int, str, int]
 _Rows = tuple[pa.Array, pa.Array | None, pa.Array | None]
 _Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
@@ -103,7 +101,7 @@ class KernelCall:
             read_times(source.column(name), name) for name in spec.arrivals
         ]
         self.points: QueryPoints | None = None
-        self.spans = [_span(window, self.times) for window in spec.windows]
+        self.spans = [self.span(window) for window in spec.windows]
         self.inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
         self._custom: dict[tuple[CustomAggregation, int], list[Any]] = {}
@@ -116,6 +114,10 @@ class KernelCall:
         calls = [call for plan in self.plans for call in self.calls_of(plan)]
         # Aggregations share equal calls.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(calls))}
+
+    def span(self, window: Window) -> Span:
+        """A window in the ticks of the column of times."""
+        return window.span(lambda length: window_ticks(length, self.times))
 
     @cached_property
     def groups(self) -> pa.Array | None:
@@ -219,24 +221,24 @@ class KernelCall:
         self.points = points
         return self._pass([at], points)[at]
 
-    def _ends_at_rows(self, window: WindowSpec) -> QueryPoints:
+    def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
         places = self.positions.of_rows.slice(self._history)
         return QueryPoints(
             ends=places,
-            starts=self.positions.starts(window).take(places),
+            starts=window.starts(self.positions).take(places),
             groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
             noun="row",
             by_position=True,
         )
 
-    def _ends_at_points(self, window: WindowSpec) -> QueryPoints:
+    def _ends_at_points(self, window: Window) -> QueryPoints:
         """The windows that end with the last row up to each query point."""
         points = self.points
         assert points is not None, "compute sets them"
         ends = self.positions.at(points.ends, points.groups, self.threads)
-        starts = self.positions.starts(window).take(ends)
+        starts = window.starts(self.positions).take(ends)
         holds = pc.fill_null(pc.less_equal(starts, ends), False)
         # No row is at a position below zero.
         return replace(
@@ -418,12 +420,11 @@ class KernelCall:
                 raise self._overflow_of(agg, window, row, plan.overflow_reason)
         return array if too_few is None else with_nulls(array, too_few)
 
-    def _holds_a_row(self, window: WindowSpec) -> bool:
+    def _holds_a_row(self, window: Window) -> bool:
         """Whether every window holds a row, for any data."""
         if self.spec.is_hopping:
             return not self.spec.empty
-        ends_at_row = self.points is None and window.offset == 0
-        return ends_at_row and window.closed in ("right", "both")
+        return self.points is None and window.holds_its_row
 
     def _never_null(self, agg: Aggregation, plan: Plan) -> bool:
         """Whether every window with a row has a result."""
@@ -460,7 +461,7 @@ class KernelCall:
         return self._overflow_of(agg, window, row - history, why)
 
     def _overflow_of(
-        self, agg: Aggregation, window: WindowSpec, row: int, why: str
+        self, agg: Aggregation, window: Window, row: int, why: str
     ) -> ResultOverflowError:
         if self.name_row is not None:
             name = self.name_row(row)
@@ -535,13 +536,3 @@ def _check_threads(threads: object) -> int:
         Argument("threads", threads),
         ": give 1 or more threads, or leave it out for the default",
     )
-
-
-def _span(window: WindowSpec, times: TimeColumn) -> _Span:
-    if window.by_position:
-        return "time", 1, "both", 0
-    kind = "rows" if window.kind == "rows" else "time"
-    length = window_ticks(window.as_length, times)
-    # A hopping window's offset moves the grid, not its end.
-    shift = 0 if window.every else window_ticks(window.as_offset, times)
-    return kind, length, window.closed, shift

@@ -21,7 +21,6 @@ from slidewise.spec.spec import (
     given_keywords,
     given_spec,
 )
-from slidewise.spec.windows import refuse_delta
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
@@ -200,7 +199,8 @@ def rolling_spec(
         [1, 2]
     """
     if at is not None:
-        refuse_delta(spec.windows, Argument("at"))
+        for window in spec.windows:
+            window.check_at(Argument("at"))
     if is_lazy(at):
         rows = collected(table)
         return map_lazily(

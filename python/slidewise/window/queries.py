@@ -1,23 +1,23 @@
 """Queries with range and slide: the `queries=` of a `SharedWindow`, and its plan."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import gcd, lcm
 from typing import Any
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError, SpecError, describe_value
-from slidewise.spec.data_driven import Landmark, Until
 from slidewise.spec.durations import (
     Length,
     Rows,
-    Session,
     WindowLike,
     format_duration,
     monday_shift,
     parse_offset,
 )
 from slidewise.spec.query import Query, as_given
+from slidewise.spec.windows.parse import KINDS
 from slidewise.window.time_codec import Clock, ticks_of
 
 __all__ = [
@@ -158,17 +158,16 @@ def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTick
         return ticks_of(length, name, clock.kind, clock.unit)
 
     flag = 0 if query.flag is None else flags.index(query.flag)
-    if isinstance(query.window, Session):
-        return "session", ticks(query.window.gap, "gap"), 1, 0
-    if query.slide is None:
-        return "until", 1, 1, flag
     kind = "rows" if query.counts else "time"
     if isinstance(query.window, Length):
+        assert query.slide is not None, "a length without a slide tumbles"
         of_time = query.counts and query.window.kind != "rows"
         kind = "time_by_rows" if of_time else kind
         return kind, ticks(query.window, "range"), ticks(query.slide, "every"), 0
-    slide = ticks(query.slide, "every")
-    return f"landmark_{kind}", slide, slide, flag
+    slide = 1 if query.slide is None else ticks(query.slide, "every")
+    return query.window.schedule(
+        lambda length: ticks(length, length.argument), (kind, slide), flag
+    )
 
 
 def read_queries(
@@ -277,10 +276,7 @@ def _query_record(query: Query) -> list[object]:
     slide = None if query.slide is None else _record(query.slide)
     if isinstance(query.window, Length):
         return [_record(query.window), slide]
-    if isinstance(query.window, Session):
-        return [["session", _record(query.window.gap)], slide]
-    kind = "until" if isinstance(query.window, Until) else "landmark"
-    return [[kind, query.window.column], slide]
+    return [query.window.document, slide]
 
 
 def _record(length: Length) -> list[object]:
@@ -323,12 +319,13 @@ def from_record(record: object) -> Queries | None:
 
 def _query_of(record: object) -> Query:
     match record:
-        case [["session", gap], None]:
-            return Query(Session(length_from_record(gap)))
-        case [["until", str(column)], None]:
-            return Query(Until(column))
-        case [["landmark", str(column)], slide]:
-            return Query(Landmark(column), length_from_record(slide))
+        case [{**document}, slide]:
+            given = {str(key): value for key, value in document.items()}
+            every = None if slide is None else length_from_record(slide)
+            for kind in KINDS:
+                if given.keys() == {*kind.keys}:
+                    with suppress(SpecError):
+                        return Query(kind.of_document(given), every)
         case [length, slide]:
             return Query(length_from_record(length), length_from_record(slide))
     raise SnapshotError(f"{str(record)[:60]!r} is not a query")
@@ -358,13 +355,8 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
     """Explains what the queries share: composite slides, edges and held slices."""
     lines: list[str] = []
     for query in queries.live:
-        if isinstance(query.window, Session):
-            gap = query.window.gap.label
-            lines.append(f"{query!r}: due when no entry can come within {gap}")
-        elif isinstance(query.window, Until):
-            lines.append(f"{query!r}: due with the entry whose flag is true")
-        elif isinstance(query.window, Landmark):
-            lines.append(f"{query!r}: from the last entry whose flag is true")
+        if not isinstance(query.window, Length):
+            lines.append(f"{query!r}: {query.window.due}")
     for name, composite, counts, kind in _axes(queries):
         fewest = dict(counts)["Cutty"]
         others = [f"{one} {_count(n)}" for one, n in counts if one != "Cutty"]
@@ -411,8 +403,8 @@ def _axes(
 def _amounts(query: Query) -> tuple[int, int]:
     slide = query.slide
     assert slide is not None, "filtered by the caller"
-    window = query.window if isinstance(query.window, Length) else slide
-    return (window if window.kind == slide.kind else slide).amount, slide.amount
+    length = query.window if isinstance(query.window, Length) else slide
+    return (length if length.kind == slide.kind else slide).amount, slide.amount
 
 
 def _amount(composite: int | None, kind: str) -> str:

@@ -1,0 +1,277 @@
+"""`Window`: what engines ask a window about itself.
+
+Each kind of window is a class in a file of this package. Engines ask for properties and
+call methods, never for the kind, so a new kind is a new file. A window knows no table:
+it states its kernel, its starts and its ends by calls of what an engine passes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
+
+from slidewise.errors import Argument, SpecError
+from slidewise.spec.durations import Length
+
+__all__ = [
+    "EXPLAINED",
+    "Finder",
+    "Order",
+    "Schedule",
+    "Slide",
+    "Span",
+    "Ticks",
+    "Window",
+    "does_not_apply",
+    "flag_name",
+]
+
+# The amount of a length in the ticks of a column of times.
+Ticks: TypeAlias = Callable[[Length], int]
+# "time" or "rows", length, closed and offset, in ticks, as the kernels take them.
+Span: TypeAlias = tuple[str, int, str, int]
+
+# "time" or "rows", and the amount.
+Slide: TypeAlias = tuple[str, int]
+# Kind, range and slide in ticks, and the number of the flag.
+Schedule: TypeAlias = tuple[str, int, int, int]
+EXPLAINED = "every row's window is found once, for all aggregations"
+
+
+class Order(Protocol):
+    """Rows in order of key and time, numbered by position.
+
+    Methods give an array of positions: where the window begins that ends at each row,
+    or of the rows that end a window.
+    """
+
+    def starts_at_flags(self, column: str, kind: str) -> Any:
+        """Starts by flags: "landmark", "until" or "open"."""
+
+    def starts_by_rows(self, count: int) -> Any:
+        """Starts of windows of a number of rows."""
+
+    def starts_by_time(self, length: Length) -> Any:
+        """Starts of windows of a length of time."""
+
+    def starts_by_delta(self, column: str, width: Length) -> Any:
+        """Starts of windows of values that are near."""
+
+    def flagged(self, column: str) -> Any:
+        """The rows with a flag."""
+
+    def every(self, count: int) -> Any:
+        """Every row of a key whose number is a multiple of a count."""
+
+
+class Finder(Protocol):
+    """Finds the windows of `hopping` in a table."""
+
+    def hops(self, window: Any) -> Any:
+        """The windows of a grid."""
+
+    def sessions(self, gap: Length) -> Any:
+        """The windows between gaps."""
+
+    def closed_by_rows(self, window: Any) -> Any:
+        """The windows by position."""
+
+
+class Window:
+    """One window of a `Spec`: the rows that a result is computed from.
+
+    Attributes:
+        per_row: Whether there is one per row, as in `rolling`, not one per slide.
+        by_position: Whether its ends are rows, and so may lie among rows of equal time.
+        on_grid: Whether its ends are on a grid of times.
+        chained: Whether its ends depend on earlier rows than its own.
+        leaves_whole: Whether its rows leave together, when it is emitted.
+        needs_row: Whether it is measured from a value of the row that it ends with.
+        heading: The word before its label where a call is described.
+        keys: The keys of its mapping in documents, the identifying key first.
+        form: Its form on the command line: the first key, then a word per value.
+    """
+
+    __slots__ = ()
+
+    per_row: ClassVar[bool] = True
+    by_position: ClassVar[bool] = False
+    on_grid: ClassVar[bool] = False
+    chained: ClassVar[bool] = False
+    leaves_whole: ClassVar[bool] = False
+    needs_row: ClassVar[bool] = False
+    heading: ClassVar[str] = "rolling"
+    keys: ClassVar[tuple[str, ...]] = ()
+    form: ClassVar[str] = ""
+
+    @property
+    def label(self) -> str:
+        """Its length as the user wrote it; the suffix of result columns' names."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """Its name in the column `window` of `hopping`."""
+        return self.label
+
+    @property
+    def interval(self) -> str:
+        """Its rows, in a few words."""
+        raise NotImplementedError
+
+    @property
+    def explained(self) -> str:
+        """How tables compute it, in a few words."""
+        return EXPLAINED
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that its ends depend on, besides times and keys."""
+        return ()
+
+    @property
+    def timed(self) -> Length | None:
+        """Its length of time, or its gap; None if it has none."""
+        return None
+
+    @property
+    def rows(self) -> int:
+        """Its number of rows; 0 if it has none."""
+        return 0
+
+    @property
+    def slide_rows(self) -> int:
+        """The number of rows from one window to the next; 0 if not by rows."""
+        return 0
+
+    @property
+    def lag(self) -> Length | None:
+        """How much earlier than its row it ends; None for not at all."""
+        return None
+
+    @property
+    def includes_start(self) -> bool:
+        """Whether the time of its start belongs to it."""
+        return False
+
+    @property
+    def includes_end(self) -> bool:
+        """Whether the time of its end belongs to it."""
+        return True
+
+    @property
+    def holds_its_row(self) -> bool:
+        """Whether it always holds the row that it ends with."""
+        return True
+
+    def span(self, ticks: Ticks) -> Span:
+        """Its range for kernels. By position, its start is found beforehand."""
+        return "time", 1, "both", 0
+
+    def reach(self, ticks: Ticks) -> int:
+        """The distance from a row back to the start of its window; 0 without length."""
+        found = 0 if self.timed is None else ticks(self.timed)
+        return found if self.lag is None else found + ticks(self.lag)
+
+    def grid(self, ticks: Ticks) -> tuple[int, int, int]:
+        """Length, slide and a start of the windows of a grid."""
+        raise NotImplementedError
+
+    def open_until(self, ticks: Ticks) -> int:
+        """How far before the latest row of a key its windows may still end."""
+        return self.reach(ticks) + 1
+
+    def starts(self, order: Order) -> Any:
+        """The position at which the window begins that ends at each position."""
+        raise NotImplementedError
+
+    def ends(self, order: Order) -> Any:
+        """The positions at which windows end, if these are not one per row."""
+        raise NotImplementedError
+
+    def find(self, finder: Finder) -> Any:
+        """The windows of a table, if these are not one per row."""
+        return finder.closed_by_rows(self)
+
+    def as_query(self) -> "Window":
+        """The window of a query, which ends at any time.
+
+        Raises:
+            SpecError: If a query cannot end it.
+        """
+        return self
+
+    def with_length(self, length: Length) -> "Window":
+        """A window of a query with another length, and with its ends and offset."""
+        raise NotImplementedError
+
+    def with_row(self) -> "Window":
+        """The window of a query that ends with a row of its own."""
+        return self
+
+    def check_at(self, given: Argument) -> None:
+        """Refuses an argument by which it would not end at a row, where it must."""
+
+    def check_keep(self, keep: Length) -> None:
+        """Refuses a `keep=` that does not go with it."""
+        length = self.timed
+        if length is None:
+            return
+        if length.kind != keep.kind:
+            raise SpecError(
+                keep.given,
+                f" and the window {length.shown} differ in kind: give both as "
+                "durations, or both as ints for an integer time column",
+            )
+        needed = length.amount + (0 if self.lag is None else self.lag.amount)
+        if keep.amount < needed:
+            behind = " with its offset" if needed != length.amount else ""
+            raise SpecError(
+                keep.given,
+                f" is shorter than the window {length.shown}{behind}, whose rows are "
+                "kept anyway: leave it out, or give more",
+            )
+
+    @property
+    def due(self) -> str:
+        """When a query of it is answered in a `SharedWindow`, in a few words."""
+        raise NotImplementedError
+
+    def check_slide(self, every: Length | None) -> None:
+        """Checks the slide of a `Query` of it.
+
+        Raises:
+            SpecError: If it is missing, does not apply, or there is no such query.
+        """
+        raise SpecError(f"{self!r} is not a window of a query")
+
+    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> Schedule:
+        """A `Query` of it, as the core takes it: kind, range, slide and flag."""
+        raise NotImplementedError
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Its mapping in documents."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_document(cls, given: Mapping[str, Any]) -> Self:
+        """The window of such a mapping."""
+        raise NotImplementedError
+
+
+def does_not_apply(given: Argument, window: Argument | str) -> SpecError:
+    """The refusal of an argument beside a window."""
+    return SpecError(
+        given,
+        " does not apply to ",
+        window,
+        ": leave ",
+        Argument(given.name),
+        " out, or give that window in a separate call",
+    )
+
+
+def flag_name(given: object, function: str) -> str:
+    """Checks the name of a column."""
+    if not isinstance(given, str):
+        raise SpecError(f"{function}() takes the name of a column, got {given!r}")
+    return given
