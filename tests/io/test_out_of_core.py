@@ -19,7 +19,7 @@ import slidewise as sw
 from slidewise.cli import rolling
 from slidewise.cli.main import main
 from slidewise.io import external_sort, out_of_core
-from slidewise.io.out_of_core import rolling_file
+from slidewise.io.out_of_core import LEAST_MEMORY, rolling_file
 from slidewise.io.readers import read_table, write_table
 from slidewise.io.scanner import Scan
 from slidewise.spec.spec import Spec
@@ -325,3 +325,35 @@ def test_no_memory(tmp_path, capsys, size):
     out = str(tmp_path / "out.parquet")
     assert main(["rolling", str(file), *ROLL, "--memory", size, "-o", out]) == 2
     assert f"--memory {size} leaves no memory" in capsys.readouterr().err
+
+
+def test_blocks_of_text_follow_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, blocks = tmp_path / "in.csv", []
+
+    class Seen(Scan):
+        def __init__(self, *given: Any) -> None:
+            blocks.append(given[-1])
+            super().__init__(*given)
+
+    monkeypatch.setattr(out_of_core, "Scan", Seen)
+    source.write_text("t\n1\n")
+    spec = Spec.make(on="t", windows=3, aggs={"n": sw.count()})
+    for memory in (1, LEAST_MEMORY, 1 << 30, 1 << 40):
+        rolling_file(source, tmp_path / "out.csv", spec, memory=memory)
+    assert blocks == [1 << 18, 1 << 19, 1 << 22, 1 << 22]
+
+
+def test_the_least_memory_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
+    source.write_text("t\n1\n")
+    command = ["rolling", str(source), *ROLL[:-1], "-o", out, "--memory"]
+    assert main([*command, "199MB"]) == 0
+    assert (
+        "--memory 199MB is not kept to: 200MB is the least" in capsys.readouterr().err
+    )
+    assert main([*command, "200MB"]) == 0
+    assert "kept" not in capsys.readouterr().err

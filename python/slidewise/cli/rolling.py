@@ -62,9 +62,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="sort on disk, and keep to about this much memory, such as 4GB (at least "
-        "430MB, plus the longest window of one key); 'unlimited' loads the whole file. "
-        "By default a file too large for the free memory is sorted on disk",
+        help="keep to about this much memory (200MB or more) besides the rows in the "
+        "longest window of one key, and sort the file on disk; 'unlimited' reads the "
+        "whole file. By default a file too large for the free memory is sorted on disk",
     )
     parser.add_argument(
         "--any-order",
@@ -192,7 +192,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
 
 
 def _on_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
-    from slidewise.io.out_of_core import rolling_file
+    from slidewise.io.out_of_core import LEAST_MEMORY, rolling_file
 
     if options.output is None or options.plot is not None:
         raise SpecError(
@@ -204,6 +204,13 @@ def _on_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
         raise SpecError(
             f"{options.file} is sorted on disk by one thread: leave --threads out "
             "(--memory unlimited reads the whole file)"
+        )
+    if memory < LEAST_MEMORY and options.memory and not options.quiet:
+        least = LEAST_MEMORY >> 20
+        print(
+            f"slidewise: note: --memory {options.memory} is not kept to: {least}MB is "
+            "the least that is",
+            file=sys.stderr,
         )
     stages = Stages(quiet=options.quiet)
     count = rolling_file(

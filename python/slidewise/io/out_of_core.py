@@ -34,7 +34,7 @@ from slidewise.table.batched_rolling import Order, result_schema, rolling_batche
 from slidewise.table.encoding import key_hashes
 from slidewise.table.time_columns import read_times
 
-__all__ = ["rolling_file"]
+__all__ = ["LEAST_MEMORY", "rolling_file"]
 
 # Begins a stage, given its name, and yields a function of the part done, from 0 to 1.
 Stage = Callable[[str], AbstractContextManager[Progress]]
@@ -42,10 +42,17 @@ Stage = Callable[[str], AbstractContextManager[Progress]]
 _RUN = "__slidewise_run"
 _TICK = "__slidewise_tick"
 _ROW = "__slidewise_row"
-# A chunk has this part of the memory: sorting it takes its rows, their order and a
+# The least memory that can be kept to: of a process that does nothing, and of a kernel
+# call with the rows of some ten columns.
+LEAST_MEMORY = 200 << 20
+_FIXED = 120 << 20
+# A chunk has this part of the rest: sorting it takes its rows, their order and a
 # sorted copy, and Python and Arrow take more.
-_CHUNKS_PER_MEMORY = 8
+_CHUNKS = 8
 _MIN_CHUNK = 1 << 20
+# pyarrow holds about forty blocks of a CSV that it reads: as text, as columns, ahead.
+_BLOCKS = 160
+_MIN_BLOCK, _MAX_BLOCK = 1 << 18, 1 << 22
 
 
 def rolling_file(
@@ -70,9 +77,8 @@ def rolling_file(
         source: The file to read.
         target: The file to write, replaced once all of it is written.
         spec: The spec.
-        memory: About how many bytes to use besides those of Python and Arrow, and
-            twice the rows in the longest window of one key (with `arrival`, of one
-            whole key).
+        memory: About how many bytes to use, from `LEAST_MEMORY` on, besides twice the
+            rows in the longest window of one key (with `arrival`, of one whole key).
         time_format: As for `read_table`, like the next two.
         time_unit: The unit of times that are whole numbers since 1970.
         form: How a file of text is written.
@@ -108,7 +114,8 @@ def rolling_file(
     """
     with tempfile.TemporaryDirectory(prefix="slidewise-", dir=folder) as spilled:
         read_times = partial(parse_times, time_format=time_format, time_unit=time_unit)
-        scan = Scan(source, spec.times, spec.by, form)
+        block = min(max((memory - _FIXED) // _BLOCKS, _MIN_BLOCK), _MAX_BLOCK)
+        scan = Scan(source, spec.times, spec.by, form, block)
         job = _FileRolling(scan, Path(target), spec, read_times, Path(spilled))
         return job.run(memory, in_order, stage or _no_stage)
 
@@ -152,11 +159,12 @@ class _FileRolling:
 
     def run(self, memory: int, in_order: bool, stage: Stage) -> int:
         """Computes and writes all rows, and returns how many there are."""
-        chunk = max(memory // _CHUNKS_PER_MEMORY, _MIN_CHUNK)
+        chunk = max((memory - _FIXED) // _CHUNKS, _MIN_CHUNK)
         columns = self._scan.schema.names
         wanted = self._spec.columns if in_order else columns
         with stage("sorting") as done:
             rows, count = self._sort(wanted, chunk, done)
+        out = result_schema(self._spec, self._schema(columns))
         marks = [pa.field(name, pa.int64()) for name in self._marks]
         schema = _without_views(self._schema(wanted))
         batches = (batch for part in rows.sorted() for batch in part.to_batches())
@@ -164,7 +172,6 @@ class _FileRolling:
         computed = rolling_batches(
             batches, self._spec, pa.schema([*schema, *marks]), order
         )
-        out = result_schema(self._spec, self._schema(columns))
         if not in_order:
             with stage("rolling") as done:
                 self._write(computed, out, count, done)
