@@ -4,6 +4,7 @@ import datetime as dt
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from slidewise.cli import main
 from slidewise.io import readers
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import read_table, write_table
+from slidewise.io.scanner import Scan
+from slidewise.io.text_form import TextForm
 
 TABLE = pa.table(
     {
@@ -139,6 +142,13 @@ def test_numbers_in_text_are_what_the_page_says(tmp_path: Path) -> None:
     file = tmp_path / "nan.jsonl"
     file.write_text('{"t": 1, "x": NaN}\n')
     assert math.isnan(read_table(file, on="t")["x"][0].as_py())
+
+
+def test_an_empty_last_field_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text('k,x\n"a",5\n"b",')
+    assert read_table(file).to_pydict() == {"k": ["a", "b"], "x": [5, None]}
+    assert Scan(file).schema == read_table(file).schema
 
 
 def test_compressed_text(tmp_path: Path) -> None:
@@ -312,3 +322,272 @@ def test_json_that_cannot_be_held(tmp_path, capsys, text):
     file.write_text(text)
     assert main.main(["rolling", str(file), *ROLL]) == 2
     assert "cannot be read as JSON" in capsys.readouterr().err
+
+
+# Integers beyond 64 bits
+
+
+BIG = ["45395787636214861234", "45395787636214861235"]
+
+
+def big_rows(name: str) -> str:
+    if name.endswith(".csv"):
+        return "t,k\n" + "".join(f"{at},{big}\n" for at, big in enumerate(BIG))
+    lines = [f'{{"t": {at}, "k": {big}}}' for at, big in enumerate(BIG)]
+    return "\n".join(lines) if name == "a.jsonl" else f"[{', '.join(lines)}]"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_keys_beyond_64_bits_stay_apart(tmp_path: Path, name: str) -> None:
+    file, out = tmp_path / name, tmp_path / "out.csv"
+    file.write_text(big_rows(name))
+    assert main.main(["rolling", str(file), *ROLL, "--by", "k", "-o", str(out)]) == 0
+    assert out.read_text().splitlines()[1:] == [
+        f'{n},"{big}",1' for n, big in enumerate(BIG)
+    ]
+    hops = ["--on", "t", "--window", "9", "--by", "k", "--agg", "n=count"]
+    assert main.main(["hopping", str(file), *hops, "-o", str(out)]) == 0
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [
+        f'"{big}"' for big in BIG
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_values_beyond_64_bits_are_refused_or_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(big_rows(name))
+    assert main.main(["rolling", str(file), *ROLL]) == 2
+    message = f"'k' holds {BIG[0]} in row 0 (counting from 0), which is beyond 64 bits"
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.strip().endswith("read the column as text with --text k")
+    assert main.main(["rolling", str(file), *ROLL, "--text", "k"]) == 0
+
+
+def test_integers_of_json_beyond_int64_are_uint64(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"k": 9223372036854775809}\n{"k": 9223372036854775810}\n{"k": 1}')
+    table = read_table(file)
+    assert table["k"].type == pa.uint64()
+    assert table["k"].to_pylist() == [2**63 + 1, 2**63 + 2, 1]
+
+
+@pytest.mark.parametrize(
+    "value", ['{"id": 9223372036854775808}', "[1, -1e3, 1e30, 9223372036854775808]"]
+)
+def test_integers_beyond_int64_within_values_are_refused(
+    tmp_path: Path, value: str
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(f'{{"k": null}}\n{{"k": {value}}}')
+    with pytest.raises(sw.SpecError, match=r"9223372036854775808 within .* of row 1"):
+        read_table(file, by=["k"])
+
+
+# How text is written
+
+
+def read_text(tmp_path: Path, content: str, name: str = "a.csv", **options: Any) -> Any:
+    file = tmp_path / name
+    file.write_bytes(content.encode(options.get("encoding", "utf-8")))
+    return read_table(file, form=TextForm(**options)).to_pydict()
+
+
+def test_columns_read_as_text(tmp_path: Path) -> None:
+    rows = "id,x\n00123,1\n123,2\nNA,3\n"
+    assert read_text(tmp_path, rows, text=["id"])["id"] == ["00123", "123", None]
+    rows = '{"x": 1, "id": 1.50}\n{"x": 2, "id": "a"}\n{"id": true}\n{"x": 3}\n'
+    table = read_text(tmp_path, rows, "a.jsonl", text=["id"])
+    assert table == {"x": [1, 2, None, 3], "id": ["1.50", "a", "true", None]}
+    with pytest.raises(sw.SpecError, match="no column 'key'"):
+        read_text(tmp_path, '{"x": 1}', "a.jsonl", text=["key"])
+    with pytest.raises(sw.SpecError, match=r"'id' holds both .* text with text='id'"):
+        read_text(tmp_path, rows, "a.jsonl")
+
+
+def test_missing_values_in_text(tmp_path: Path) -> None:
+    rows = "land,x\nNA,-\n,2.5\n-,nan\n"
+    table = read_text(tmp_path, rows, missing=["-"])
+    assert table["land"] == ["NA", None, None]
+    assert table["x"][:2] == [None, 2.5]
+    assert math.isnan(table["x"][2])
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    rows = "t;x\n1;1,5\n2;-2\n"
+    assert read_text(tmp_path, rows, decimal=",") == {"t": [1, 2], "x": [1.5, -2.0]}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("\n\r\nt;x\n1;2\n", ["t", "x"]),
+        ('"a,b,c,d";t;x\n7;1;2\n', ["a,b,c,d", "t", "x"]),
+        ('\ufeff"a;\n""b|,,";t\n7;1\n', ['a;\n"b|,,', "t"]),
+        ("t|5' 6\"; x|y\n1|2|3\n", ["t", "5' 6\"; x", "y"]),
+        ("t\n1\n", ["t"]),
+    ],
+)
+def test_delimiters_are_those_outside_of_quotes(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    assert list(read_text(tmp_path, text)) == names
+
+
+def test_a_delimiter_that_is_given(tmp_path: Path) -> None:
+    assert read_text(tmp_path, "t~a,b\n1~2\n", delimiter="~") == {"t": [1], "a,b": [2]}
+    assert read_text(tmp_path, "a,b,c\td\n1\t2\n", "a.tsv") == {"a,b,c": [1], "d": [2]}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+def test_text_in_another_encoding_is_refused_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, memory: str
+) -> None:
+    text = "t,k\n1,a\n2,é\n" if name == "a.csv" else '{"t": 1}\n\n{"t": 2, "k": "é"}\n'
+    text = "[" + text.replace("\n\n", ",\n\n") + "]" if name == "a.json" else text
+    file, out = tmp_path / name, tmp_path / "out.csv"
+    file.write_bytes(text.encode("latin-1"))
+    command = ["rolling", str(file), *ROLL, "--memory", memory, "-o", str(out)]
+    if name == "a.json" and memory != "unlimited":
+        return
+    assert main.main(command) == 2
+    printed = capsys.readouterr().err
+    assert "line 3 is not UTF-8" in printed
+    assert "as in --encoding latin-1" in printed
+    assert main.main([*command, "--encoding", "latin-1"]) == 0
+    assert '"é"' in out.read_text()
+    assert main.main([*command, "--encoding", "klingon"]) == 2
+    assert "--encoding klingon is not an encoding" in capsys.readouterr().err
+    file.write_bytes(text.encode("utf-16"))
+    assert main.main([*command, "--encoding", "utf-16"]) == 0
+    assert '"é"' in out.read_text()
+
+
+def test_a_byte_order_mark_before_json(tmp_path: Path) -> None:
+    assert read_text(tmp_path, '\ufeff[{"t": 1}]', "a.json") == {"t": [1]}
+    assert read_text(tmp_path, '\ufeff{"t": 1}', "a.jsonl") == {"t": [1]}
+
+
+def test_text_of_json_lines_and_arrays_has_one_type(tmp_path: Path) -> None:
+    rows = ['{"t": "2026-01-02", "k": "2026-01-02", "x": "2026-01-02"}']
+    rows += ['{"t": "2026-01-03 00:00:00.5", "k": "2026-01-02 00:00:00"}']
+    types = []
+    for name, text in (("a.jsonl", "\n".join(rows)), ("a.json", f"[{','.join(rows)}]")):
+        file = tmp_path / name
+        file.write_text(text)
+        table = read_table(file, on="t", by=["k"])
+        types.append(table.schema)
+        assert table["k"].to_pylist() == ["2026-01-02", "2026-01-02 00:00:00"]
+        form = "%Y-%d-%m"
+        file.write_text(text.replace(" 00:00:00.5", ""))
+        assert read_table(file, on="t", time_format=form)["t"][0].as_py().month == 2
+    assert types[0] == types[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        ("13/01/2026", ["%d/%m/%Y"]),
+        ("01-13-26 05:06", ["%m-%d-%y %H:%M"]),
+        (
+            "1/2/2026 5:06:07.5 pm",
+            ["%m/%d/%Y %I:%M:%S.%f %p", "%d/%m/%Y %I:%M:%S.%f %p"],
+        ),
+        ("2026-1-5", ["%Y-%m-%d"]),
+        ("3.4.26T01:02:03", ["%m.%d.%yT%H:%M:%S", "%d.%m.%yT%H:%M:%S"]),
+    ],
+)
+def test_the_hint_for_dates_is_a_format_that_reads_them(
+    tmp_path: Path, text: str, forms: list[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(f"t,x\n{text},1\n")
+    with pytest.raises(sw.SpecError) as caught:
+        read_table(file, on="t")
+    assert re.findall("'(%.*?)'", str(caught.value)) == forms
+    for form in forms:
+        assert read_table(file, on="t", time_format=form)["t"][0].as_py().year == 2026
+
+
+def test_the_hint_for_dates_reads_all_rows(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("t,x\n01/02/2026,1\n13/02/2026,1\n")
+    with pytest.raises(sw.SpecError, match=r"time_format= '%d/%m/%Y' \(day first\)$"):
+        read_table(file, on="t")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+def test_whole_numbers_since_1970(tmp_path: Path, name: str, memory: str) -> None:
+    file, out = tmp_path / name, tmp_path / "out.parquet"
+    write_table(pa.table({"t": [1_530_594_367_000, 1_530_594_367_500]}), file)
+    command = ["rolling", str(file), *ROLL, "--memory", memory, "-o", str(out)]
+    command[command.index("3")] = "1s"
+    assert main.main([*command, "--time-unit", "ms"]) == 0
+    table = read_table(out)
+    assert table["t"].type == pa.timestamp("ms")
+    assert table["t"][0].as_py() == dt.datetime(2018, 7, 3, 5, 6, 7)
+    assert table["n_1s"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (["1", "1.5"], {"time_unit": "s"}, "'1.5' in row 1 .* number of seconds"),
+        (["1", str(2**63)], {"time_unit": "ns"}, f"'{2**63}' in row 1 .* int64"),
+        (["1"], {"time_unit": "h"}, "time_unit='h' is none of 's', 'ms', 'us', 'ns'"),
+        (["1"], {"time_unit": "s", "time_format": "%Y"}, "give one of them"),
+        ([0.5], {"time_unit": "s"}, "'t' holds double: leave it out"),
+        ([str(2**63)], {}, f"'{2**63}' in row 0 .*, which is beyond int64"),
+    ],
+)
+def test_numbers_that_are_no_times(
+    values: list[Any], options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        parse_times(pa.array(values), "t", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("a.csv", {"delimiter": ";;"}, "delimiter=';;': give one character"),
+        ("a.csv", {"decimal": "x"}, "decimal='x': give '.' or ','"),
+        ("a.csv", {"decimal": ",", "delimiter": ","}, "separates the fields already"),
+        ("a.csv", {"encoding": "utf9"}, "encoding='utf9' is not an encoding"),
+        ("a.jsonl", {"decimal": ","}, "decimal=',' does not go with a.jsonl"),
+        ("a.parquet", {"text": ["t"]}, r"text=\['t'\] does not go with a.parquet"),
+    ],
+)
+def test_forms_that_do_not_fit(
+    tmp_path: Path, name: str, options: dict[str, Any], message: str
+) -> None:
+    write_table(pa.table({"t": [1]}), tmp_path / name)
+    with pytest.raises(sw.SpecError, match=message):
+        read_table(tmp_path / name, form=TextForm(**options))
+
+
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+def test_a_value_that_is_no_number_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], memory: str
+) -> None:
+    file, out = tmp_path / "a.csv", tmp_path / "out.csv"
+    file.write_text("t,k,x\n1,a,1e3\n2,b, -.5\n3,c,$15\n4,d,$16\n")
+    command = ["rolling", str(file), *ROLL, "--agg", "s=sum:x"]
+    assert main.main([*command, "--memory", memory, "-o", str(out)]) == 2
+    printed = capsys.readouterr().err
+    assert (
+        "column 'x' holds '$15' in row 2 (counting from 0), which is no number"
+        in printed
+    )
+    assert "sum('x') does not fit column 'x', which holds string" in printed
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    for name in ("folder", "folder.csv"):
+        tmp_path.joinpath(name).mkdir()
+        with pytest.raises(sw.SpecError, match="is a folder: give one of its files"):
+            read_table(tmp_path / name)

@@ -40,6 +40,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     Memory: the whole table and its windows.
     """
     from slidewise.io import readers
+    from slidewise.io.bad_values import batches_of, naming_bad_value
     from slidewise.table.hopping import hopping_spec
 
     if options.output is not None:
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
         table = read(options, spec, done)
-    with stages.stage("hopping"):
+    with stages.stage("hopping"), naming_bad_value(spec, batches_of(table)):
         windows = hopping_spec(table, spec, threads=options.threads)
     if options.output is not None:
         with stages.stage("writing"):

@@ -173,12 +173,13 @@ def check_output(file: Path) -> None:
 def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
     from slidewise.cli import plots
     from slidewise.io import readers
+    from slidewise.io.bad_values import batches_of, naming_bad_value
     from slidewise.table.rolling import rolling_spec
 
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
         table = read(options, spec, done)
-    with stages.stage("rolling"):
+    with stages.stage("rolling"), naming_bad_value(spec, batches_of(table)):
         table = rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:
         with stages.stage("writing"):

@@ -93,6 +93,8 @@ class JsonText:
                 found = dict.fromkeys(names, pa.null())
             table = self._read(block)
             for name, column in zip(table.column_names, table.columns, strict=True):
+                if name not in found and column.null_count == len(column):
+                    continue  # a given type makes a column that is not there
                 held = found.get(name, pa.null())
                 found[name] = _common(name, held, column.type)
                 if name not in large and has_large(column):
@@ -136,15 +138,15 @@ class JsonText:
     def _blocks(self) -> Iterator[bytes]:
         """The text in parts that end with a line."""
         with self._open_text() as stream:
-            rest = stream.read(len(_BOM)).removeprefix(_BOM)
-            if not rest:
+            start = stream.read(len(_BOM))
+            if not start:
                 raise pa.ArrowInvalid("the file is empty")
+            rest = start.removeprefix(_BOM)
             while read := stream.read(self._block_size):
                 lines, end, read = read.rpartition(b"\n")
-                if end:
-                    yield rest + lines + end
-                    rest = b""
-                rest += read
+                if end and (block := rest + lines).strip():
+                    yield block + end
+                rest = read if end else rest + read
         if rest.strip():
             yield rest
 
@@ -220,13 +222,13 @@ def _objects(text: str, decoder: json.JSONDecoder) -> Iterator[dict[str, Any]]:
         place = _skip(text, end)
 
 
-def _with_quotes(text: str, names: Collection[str]) -> bytes:
+def _with_quotes(text: str, names: set[str]) -> bytes:
     """Lines in which the values of some columns are text."""
     lines = []
     both = zip(_objects(text, _VALUES), _objects(text, _NUMBERS), strict=True)
     for values, numbers in both:
-        for name in names:
-            held = numbers.get(name)
+        for name in names & values.keys():
+            held = numbers[name]
             if held is not None and not isinstance(held, str):
                 held = json.dumps(values[name])
             values[name] = held
@@ -304,7 +306,9 @@ def _numbers_in(value: Any) -> Iterator[_Number]:
 def _is_part(part: pa.Schema, whole: pa.Schema) -> bool:
     """Whether a table of a schema lacks only columns and values of another."""
     return all(
-        pa.types.is_null(field.type) or field.type == whole.field(field.name).type
+        pa.types.is_null(field.type)
+        or field.name not in whole.names  # a given one, in no row
+        or field.type == whole.field(field.name).type
         for field in part
     )
 

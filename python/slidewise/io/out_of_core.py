@@ -23,6 +23,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.column_types import type_without_view
+from slidewise.io.bad_values import naming_bad_value
 from slidewise.io.external_sort import SampleSort, SpillPartitions
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import Progress, with_empty_times, written_kind
@@ -164,7 +165,8 @@ class _FileRolling:
         wanted = self._spec.columns if in_order else columns
         with stage("sorting") as done:
             rows, count = self._sort(wanted, chunk, done)
-        out = result_schema(self._spec, self._schema(columns))
+        with naming_bad_value(self._spec, self._scan.batches):
+            out = result_schema(self._spec, self._schema(columns))
         marks = [pa.field(name, pa.int64()) for name in self._marks]
         schema = _without_views(self._schema(wanted))
         batches = (batch for part in rows.sorted() for batch in part.to_batches())

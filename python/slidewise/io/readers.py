@@ -45,6 +45,7 @@ from slidewise.io.json_text import JsonText, is_array, lines_of_array
 from slidewise.io.parse_times import parse_times
 from slidewise.io.text_form import (
     TextForm,
+    open_csv,
     open_text,
     read_start,
     refuse_other_encodings,
@@ -317,8 +318,9 @@ def _read_csv(
         strings = dict.fromkeys(types, pa.string())
         options = form.csv_options(file, start, strings, columns)
         report = progress if columns is None else (lambda _: None)
-        with _opened(file, compression, form, report) as stream:
-            return pa_csv.read_csv(stream, **options)
+        with _ProgressFile(file, report) as source:
+            text = open_csv(pa.PythonFile(source, mode="r"), compression, form)
+            return pa_csv.read_csv(text, **options)
 
     table = read([*times, *form.text])
     if pa.binary() in table.schema.types:
@@ -329,6 +331,8 @@ def _read_csv(
             text = pc.utf8_trim_whitespace(read([field.name], [field.name])[0])
             exact = ExactIntegers(field.name, is_key=field.name in by)
             exact.add(text)
+            if exact.type == pa.float64():
+                continue
             column = exact_column(text, exact.type)
             place = table.schema.get_field_index(field.name)
             table = table.set_column(place, field.name, column)
@@ -336,7 +340,7 @@ def _read_csv(
 
 
 def exact_column(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column of numbers as written, in the type that `ExactIntegers` found."""
+    """Integers as written in the type that `ExactIntegers` found, or their text."""
     if kind == pa.string():
         return text
     return pc.utf8_ltrim(text, characters="+").cast(kind)

@@ -6,6 +6,7 @@ of JSON objects, which have to be read as a whole.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from slidewise.io.readers import (
 )
 from slidewise.io.text_form import (
     TextForm,
+    open_csv,
     open_text,
     read_start,
     refuse_other_encodings,
@@ -199,16 +201,19 @@ class Scan:
                 for index in range(reader.num_record_batches):
                     yield reader.get_batch(index)
 
-    def _csv(self, stream: Any, names: Sequence[str] | None) -> Any:
+    @contextmanager
+    def _csv(self, names: Sequence[str] | None) -> Iterator[Any]:
+        """A reader of columns, or all."""
         start = read_start(self._file, self._compression, self._form)
         options = self._form.csv_options(
             self._file, start, self._csv_types, names, self._block
         )
-        return pa_csv.open_csv(stream, **options)
+        with open_csv(self._file, self._compression, self._form) as stream:
+            yield pa_csv.open_csv(stream, **options)
 
     def _csv_batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with self._stream() as stream:
-            for batch in self._csv(stream, names):
+        with self._csv(names) as batches:
+            for batch in batches:
                 for name, kind in self._exact.items():
                     if name in names:
                         text = pc.utf8_trim_whitespace(batch[name])
@@ -223,8 +228,8 @@ class Scan:
         The first block determines the types. If a later value does not fit a type, the
         next type is tried, and the text is read again.
         """
-        with self._stream() as stream:
-            schema: pa.Schema = self._csv(stream, None).schema
+        with self._csv(None) as batches:
+            schema: pa.Schema = batches.schema
         if pa.binary() in schema.types:
             refuse_other_encodings(self._file, "CSV", self._compression, self._form)
         refuse_duplicates(self._file, schema.names)
@@ -247,8 +252,8 @@ class Scan:
         """
         large.clear()
         try:
-            with self._stream() as stream:
-                for batch in self._csv(stream, None):
+            with self._csv(None) as batches:
+                for batch in batches:
                     for name, column in zip(batch.schema.names, batch, strict=True):
                         if pa.types.is_floating(column.type) and has_large(column):
                             large.add(name)
@@ -266,4 +271,8 @@ class Scan:
         for batch in self._csv_batches(list(large)):
             for name, check in checks.items():
                 check.add(pc.utf8_trim_whitespace(batch[name]))
-        self._exact = {name: check.type for name, check in checks.items()}
+        for name, check in checks.items():
+            if check.type == pa.float64():
+                self._csv_types[name] = check.type
+            else:
+                self._exact[name] = check.type

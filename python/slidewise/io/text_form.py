@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 
 from slidewise.errors import Argument, SpecError
 
-__all__ = ["TextForm", "open_text", "read_start", "refuse_other_encodings"]
+__all__ = ["TextForm", "open_csv", "open_text", "read_start", "refuse_other_encodings"]
 
 _MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
 # Bytes of the start of a text, in which its delimiter is found.
@@ -140,6 +140,37 @@ def open_text(source: Any, compression: str | None, form: TextForm) -> Any:
     if _is_utf8(form):
         return stream
     return pa.transcoding_input_stream(stream, form.encoding, "utf-8")
+
+
+class _WithLastLine(io.RawIOBase):
+    """A text and a line break after it.
+
+    Without one, pyarrow takes an empty last field after a quoted one for a quoted one.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+        self._rest = b"\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        if not data:
+            data, self._rest = self._rest, b""
+        return data
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_csv(source: Any, compression: str | None, form: TextForm) -> Any:
+    """A stream of delimited text, as `open_text`, that ends with a line break."""
+    stream = _WithLastLine(open_text(source, compression, form))
+    return pa.PythonFile(stream, mode="r")
 
 
 def read_start(source: Path, compression: str | None, form: TextForm) -> bytes:
