@@ -133,7 +133,9 @@ def _format_item(item: Any) -> str:
         return f"{name}={kind}({options})"
     if isinstance(item, dict) and "label" in item:
         label = item["label"]
-        options = _join({k: v for k, v in item.items() if v and k != "label"})
+        lengths = {k: v["label"] for k, v in item.items() if isinstance(v, dict)}
+        given = {k: v for k, v in (item | lengths).items() if v and k != "label"}
+        options = _join(given)
         return f"{label} ({options})"
     return str(item)
 

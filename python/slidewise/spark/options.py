@@ -198,8 +198,10 @@ def _order_dependent(spec: Spec) -> str | None:
     if spec.ties == "rows" and spec.arrival is None:
         return "ties='rows'"
     for window in spec.windows:
-        if window.by_position or window.rows:
-            return f"the window {window!r}"
+        if window.by_position:
+            return f"the window {window.label!r}"
+        if window.rows:
+            return repr(window)
     for _, agg in spec.aggs:
         functions = getattr(agg, "functions", None)
         if agg.kind in _ORDERED or agg.kind in COMPARED:

@@ -81,7 +81,7 @@ def why_unsplit(spec: Spec) -> str | None:
     """Returns the reason not to split keys of a query by time; None without one."""
     for window in spec.windows:
         if window.chained:
-            return f"the window {window!r} may begin at any earlier row"
+            return f"the window {window.name!r} may begin at any earlier row"
     if spec.several:
         return "several hopping windows need all rows of a key"
     if spec.is_hopping:

@@ -36,10 +36,11 @@ def _record(value: Any) -> Any:
         return value.canonical
     if isinstance(value, tuple):
         return [_record(item) for item in value]
-    is_window = isinstance(value, Window)
-    if not is_dataclass(value):
+    kind: dict[str, Any] = {}
+    if isinstance(value, Window):
+        kind = {"window": type(value).__name__, "label": value.label}
+    elif not is_dataclass(value):
         return value
-    kind: dict[str, Any] = {"window": type(value).__name__} if is_window else {}
     return kind | {
         each.name: _record(getattr(value, each.name))
         for each in fields(value)
