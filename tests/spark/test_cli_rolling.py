@@ -154,3 +154,12 @@ def test_wrong_calls_print_one_line(
     printed: Any = capsys.readouterr().err
     assert message in printed
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--text", "--missing", "--decimal", "--delimiter"])
+def test_options_of_files_that_spark_does_not_know(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    given = ["--on", "t", "--window", "9", "--agg", "n=count", "--engine", "spark"]
+    assert main(["rolling", "in.csv", *given, option, ","]) == 2
+    assert f"{option} does not go with --engine spark" in capsys.readouterr().err

@@ -35,6 +35,12 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A table, its sorted copy and its results must fit into memory together.
 _COPIES_OF_TABLE = 3
 
+# The options that Spark, which reads files by itself, does not know.
+_IN_PROCESS = (
+    *("plot", "memory", "text", "missing", "decimal", "encoding", "time_unit"),
+    "delimiter",
+)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command, except those that make a `Spec`."""
@@ -285,9 +291,10 @@ def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
         raise SpecError(
             f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
         ) from error
-    for option in ("plot", "memory"):
+    for option in _IN_PROCESS:
         if getattr(options, option) is not None:
-            raise SpecError(f"--{option} does not go with --engine spark: leave it out")
+            flag = "--" + option.replace("_", "-")
+            raise SpecError(f"{flag} does not go with --engine spark: leave it out")
     stages = Stages(quiet=options.quiet)
     with stages.stage("rolling"):
         shown = roll(
