@@ -178,7 +178,8 @@ def decode_runs(column: pa.Array) -> pa.Array:
         return column
     values = column.values
     kind = type_without_view(values.type)
-    numbers = pa.array(range(len(values)), pa.int32())
+    ones = pa.repeat(pa.scalar(1, pa.int32()), len(values))
+    numbers = pc.cumulative_sum(ones, start=-1)
     runs = pa.RunEndEncodedArray.from_arrays(column.run_ends, numbers)
     places = pc.run_end_decode(runs).slice(column.offset, len(column))
     return (values if values.type == kind else values.cast(kind)).take(places)

@@ -39,10 +39,13 @@ def type_without_view(kind: pa.DataType) -> pa.DataType:
         >>> type_without_view(pa.list_(pa.string_view()))
         ListType(list<item: large_string>)
     """
-    return replace_types(kind, _VIEWS.get)
+    return replace_types(kind, _with_offsets)
 
 
-_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+def _with_offsets(kind: pa.DataType) -> pa.DataType | None:
+    if kind == pa.string_view():
+        return pa.large_string()
+    return pa.large_binary() if kind == pa.binary_view() else None
 
 
 def replace_types(
