@@ -116,8 +116,8 @@ def find_argument(name: str, known: Iterable[str]) -> str | None:
     """The argument that a word of another library or a typing error means, or None.
 
     Example:
-        >>> find_argument("group_by", ["on", "by"]), find_argument("windws", ["window"])
-        ('by', 'window')
+        >>> find_argument("group_by", ["by"]), find_argument("windws", ["windows"])
+        ('by', 'windows')
     """
     known = list(known)
     return _equivalent(name, known) or find_typo(name, known)

@@ -1,6 +1,8 @@
 """Single times from users, in the ticks of a stream, and back."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import pyarrow as pa
@@ -38,10 +40,14 @@ def tick_of(time: Any, times: TimeColumn) -> int:
     if known is not None:
         return known
     is_number = pa.types.is_integer(kind)
-    if is_number and isinstance(time, float):
+    if (
+        is_number
+        and isinstance(time, Real | Decimal)
+        and not isinstance(time, Integral)
+    ):
         raise SpecError(
-            f"{time!r} is a float, which cannot hold a time exactly: give "
-            f"{_example(kind)}"
+            f"{time!r} is a {type(time).__name__}, which cannot hold a time exactly: "
+            f"give {_example(kind)}"
         )
     try:
         column = array_of([time], pa.int64() if is_number else kind)
@@ -52,8 +58,8 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         ) from error
     except (ValueError, OverflowError) as error:
         raise SpecError(
-            f"{time!r} is not a whole number of the units of column {times.name!r} "
-            f"({kind}), or beyond its range: round it first"
+            f"{time!r} is not a time of column {times.name!r} ({kind}), as {error}: "
+            "round it, or cast it first"
         ) from error
     if column.null_count:
         raise SpecError(f"the time is missing ({time}): give one")

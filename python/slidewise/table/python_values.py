@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from slidewise.frames.column_types import is_text
 from slidewise.spec.durations import UNITS
+from slidewise.table.asof import same_kind
 from slidewise.table.key_types import cast_key
 
 __all__ = ["OfAnotherKindError", "array_of"]
@@ -122,6 +123,8 @@ def _of_scalar(value: pa.Scalar, kind: pa.DataType, rounds: bool) -> Any:
     try:
         array = cast_key(array, kind)
     except pa.ArrowException as error:
+        if same_kind(value.type, kind):
+            raise ValueError(str(error)) from error
         raise OfAnotherKindError(str(error)) from error
     if not pa.types.is_temporal(kind):
         return array[0].as_py()
@@ -190,7 +193,7 @@ def _ticks(value: Any, kind: pa.DataType) -> int:
     if pa.types.is_date64(kind):
         ticks *= _DAY // UNITS["ms"]
     if not -(2 ** (kind.bit_width - 1)) <= ticks < 2 ** (kind.bit_width - 1):
-        raise ValueError(f"it is beyond the range of {kind}")
+        raise ValueError(f"it is beyond the range of {kind}, int{kind.bit_width}")
     return ticks
 
 
