@@ -130,9 +130,11 @@ def test_an_entry_takes_the_bytes_on_its_card(algorithm):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_core_says_the_same_of_bytes(algorithm):
-    window = Path(__file__).parents[2] / "crates/core/src/window"
-    sources = (window / f"{algorithm}.rs", window / algorithm / "mod.rs")
-    (source,) = filter(Path.exists, sources)
+    crates = Path(__file__).parents[2] / "crates"
+    folders = (crates / "core/src/window", crates / "papers/src")
+    files = (f"{algorithm}.rs", f"{algorithm}/mod.rs")
+    found = (path for folder in folders for file in files for path in folder.rglob(file))
+    (source,) = found
     least, most = sw.algorithms()[algorithm].bytes_per_entry
     assert f"| {least} to {most} bytes per entry" in source.read_text("utf-8")
 

@@ -6,8 +6,8 @@ use slidewise_core::aggregate::{
 };
 use slidewise_core::monoid::Law;
 use slidewise_core::window::Ties;
-use slidewise_core::window::algorithm::{ALGORITHMS, AlgorithmInfo, Allowed};
 use slidewise_core::window::costs::{Costs, TABLE};
+use slidewise_core::window::planned::algorithm::{ALGORITHMS, AlgorithmInfo, Allowed};
 
 use crate::errors::internal_error;
 

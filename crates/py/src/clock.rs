@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use slidewise_core::window::fifo::shared::Reach;
 use slidewise_core::window::queries::schedule::Schedule;
-use slidewise_core::window::shared::Reach;
 
 use crate::errors::{spec_error, with_note, with_prefix};
 use crate::schedules::{ScheduleTuple, read_schedule};

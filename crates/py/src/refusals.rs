@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use slidewise_core::window::Refused;
-use slidewise_core::window::algorithm::ALGORITHMS;
+use slidewise_core::window::planned::algorithm::ALGORITHMS;
 
 use crate::clock::Clock;
 use crate::errors::{OutOfOrderError, spec_error};

@@ -10,7 +10,7 @@ use slidewise_core::aggregate::native::{Functions, NativeLower};
 use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
-use slidewise_core::window::algorithm::{Algorithm, AlgorithmInfo};
+use slidewise_core::window::planned::algorithm::{Algorithm, AlgorithmInfo};
 
 use crate::clock::Clock;
 use crate::errors::internal_error;

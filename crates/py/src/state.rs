@@ -11,13 +11,13 @@ use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::Ties;
-use slidewise_core::window::algorithm::Algorithm;
-use slidewise_core::window::any::{AnyWindow, Granted, window};
+use slidewise_core::window::fifo::shared::Reach;
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::any::{AnyWindow, Granted, window};
+use slidewise_core::window::planned::{auto, queries as query_windows, shared as shared_windows};
 use slidewise_core::window::queries::Due;
 use slidewise_core::window::queries::schedule::Schedule;
 use slidewise_core::window::row_log::RowLog;
-use slidewise_core::window::shared::Reach;
-use slidewise_core::window::{any_queries, any_shared, auto};
 
 use crate::clock::Clock;
 use crate::errors::busy_error;
@@ -497,10 +497,10 @@ fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow
         (algorithm, _) => algorithm,
     };
     if let Some(queries) = spec.queries {
-        return any_queries::window(algorithm, queries, &spec.aggs, &dtypes);
+        return query_windows::window(algorithm, queries, &spec.aggs, &dtypes);
     }
     if spec.is_shared() {
-        return any_shared::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
+        return shared_windows::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
     }
     if spec.auto {
         return auto::window(algorithm, &spec.aggs, &dtypes, spec.ties);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::Window;
-use slidewise_core::window::shared::Shared;
+use slidewise_core::window::fifo::shared::Shared;
 
 use crate::counted::take_combines;
 use crate::operators::Operator;

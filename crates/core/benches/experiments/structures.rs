@@ -1,28 +1,28 @@
 //! The structures by name, behind one interface.
 
 use slidewise_core::monoid::{Entry, Invertible, Monoid, Selective};
-use slidewise_core::window::aba::Aba;
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::btree::BTree;
-use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_chain::DabaChain;
 use slidewise_core::window::daba_late::DabaLate;
-use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::FlatFatQueue;
-use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::fifo::aba::Aba;
+use slidewise_core::window::fifo::amta::Amta;
+use slidewise_core::window::fifo::b_int::BInt;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::daba_chain::DabaChain;
+use slidewise_core::window::fifo::daba_lite::DabaLite;
+use slidewise_core::window::fifo::flat_fat::FlatFatQueue;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
+use slidewise_core::window::fifo::in_order::InOrder;
+use slidewise_core::window::fifo::shared::Shared;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::fifo::two_stacks::TwoStacks;
+use slidewise_core::window::fifo::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::reactive::Reactive;
 use slidewise_core::window::recalculate::RecalculateQueue;
-use slidewise_core::window::shared::Shared;
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
-use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
-use slidewise_core::window::two_stacks::TwoStacks;
-use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::{Batch, Ties, Window};
 
 use crate::measure;

@@ -15,14 +15,14 @@ use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, SumI64};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
-use slidewise_core::window::algorithm::Algorithm;
-use slidewise_core::window::any_queries::aggregator;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 
 const QUERIES: [usize; 6] = [1, 4, 16, 64, 256, 1024];
 /// The number of entries that a run inserts into all windows together, about.

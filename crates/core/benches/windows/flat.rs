@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use slidewise_core::monoid::{Entry, Monoid};
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::FlatFatQueue;
-use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::fifo::amta::Amta;
+use slidewise_core::window::fifo::b_int::BInt;
+use slidewise_core::window::fifo::flat_fat::FlatFatQueue;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
 use slidewise_core::window::reactive::Reactive;
 use slidewise_core::window::{Ties, Window};
 

@@ -2,7 +2,7 @@
 //! bounded size can answer (Gray et al.: neither distributive nor algebraic).
 //!
 //! They are not monoids. Structures over all values of a window answer them:
-//! [`window::holistic`](crate::window::holistic) and [`rolling`](crate::rolling). This
+//! [`window::holistic`](crate::window::planned::holistic) and [`rolling`](crate::rolling). This
 //! module defines the answers for both.
 //!
 //! Values are compared as words of [`extreme_word`]: NaN is the largest and all NaNs are

@@ -31,9 +31,9 @@
 //! The tree is FiBA as published, whose fingers make both ends cheap.
 
 use super::btree::Tree;
-use super::daba_lite::DabaLite;
 use super::fiba_published::Options;
-use super::in_order::InOrder;
+use super::fifo::daba_lite::DabaLite;
+use super::fifo::in_order::InOrder;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -20,9 +20,9 @@
 //! 1. Leaf s of `tree` is the answer of source s, unless s is among `changed`.
 //! 2. Times of one source are in order.
 
-use super::daba_lite::DabaLite;
-use super::flat_fat::FlatFat;
-use super::in_order::InOrder;
+use super::fifo::daba_lite::DabaLite;
+use super::fifo::flat_fat::FlatFat;
+use super::fifo::in_order::InOrder;
 use super::{Refused, Ties, Window};
 use crate::monoid::{Commutative, Entry};
 

@@ -1,46 +1,19 @@
 //! Windows: one file or folder per algorithm, all of which implement [`Window`].
 
-pub mod aba;
-pub mod algorithm;
-pub mod amta;
-pub mod any;
-pub mod any_queries;
-pub mod any_shared;
-pub mod auto;
-pub mod b_int;
 pub mod btree;
-mod checks;
 pub mod costs;
-pub mod daba;
-pub mod daba_chain;
 pub mod daba_late;
-pub mod daba_lite;
-pub mod daba_pointers;
 pub mod daba_sources;
-mod dyadic;
-mod entries;
 pub mod fiba;
 pub mod fiba_published;
 pub mod fifo;
-pub mod flat_fat;
-pub mod flat_fit;
-pub mod holistic;
-pub mod in_order;
-pub mod items;
+pub mod planned;
 pub mod queries;
-pub mod queue;
 pub mod reactive;
 pub mod recalculate;
-mod rings;
 pub mod row_log;
 pub mod shape;
-pub mod shared;
-pub mod slick_deque;
-pub mod slick_deque_inv;
 pub mod steps;
-pub mod subtract_on_evict;
-pub mod two_stacks;
-pub mod two_stacks_lite;
 
 pub use crate::batch::{Batch, Ties};
 use crate::monoid::{Entry, Monoid};
@@ -91,7 +64,7 @@ pub trait Window<M: Monoid>: Clone + Send {
     fn evict_until(&mut self, time: i64) -> usize;
     fn query(&mut self) -> M::Partial;
     /// Every answer: the whole, or one for each range of a
-    /// [`SharedWindow`](shared::SharedWindow).
+    /// [`SharedWindow`](fifo::shared::SharedWindow).
     fn query_each(&mut self, mut visit: impl FnMut(&M, M::Partial)) {
         let whole = self.query();
         visit(self.monoid(), whole);
@@ -102,9 +75,9 @@ pub trait Window<M: Monoid>: Clone + Send {
     fn oldest(&mut self) -> Option<i64>;
     fn youngest(&mut self) -> Option<i64>;
     fn clear(&mut self);
-    /// Sets how far the ranges of a [`SharedWindow`](shared::SharedWindow) reach from the
+    /// Sets how far the ranges of a [`SharedWindow`](fifo::shared::SharedWindow) reach from the
     /// youngest entry, by number; evicts the entries that no range reaches.
-    fn slide(&mut self, _reaches: &[shared::Reach]) {}
+    fn slide(&mut self, _reaches: &[fifo::shared::Reach]) {}
     /// The queries of a [`QueryWindow`](queries::QueryWindow); `None` of other windows.
     fn planning(&mut self) -> Option<&mut dyn queries::Planning> {
         None

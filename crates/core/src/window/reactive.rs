@@ -31,8 +31,8 @@
 //! per node, until the buffer is next compacted or resized. Resizing waits with the
 //! combines for the next query.
 
-use super::checks::check_times;
-use super::flat_fat::FlatFat;
+use super::fifo::checks::check_times;
+use super::fifo::flat_fat::FlatFat;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -17,10 +17,10 @@
 
 use std::collections::VecDeque;
 
-use super::checks::{check_times, check_values};
+use super::fifo::checks::{check_times, check_values};
+use super::fifo::queue::Queue;
+use super::fifo::shared::Shared;
 use super::fifo::{Fifo, fold};
-use super::queue::Queue;
-use super::shared::Shared;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -10,7 +10,7 @@ use slidewise_core::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind}
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::Ties;
-use slidewise_core::window::any::{self, Algorithm};
+use slidewise_core::window::planned::any::{self, Algorithm};
 
 fn is_pair(kind: Kind) -> bool {
     matches!(kind, Kind::Covariance | Kind::Correlation)

@@ -8,7 +8,7 @@ use slidewise_core::aggregate::holistic::Quantile;
 use slidewise_core::aggregate::{Cell, DType, Kind};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::Ties;
-use slidewise_core::window::any::{Algorithm, AnyWindow, window};
+use slidewise_core::window::planned::any::{Algorithm, AnyWindow, window};
 
 type Any = Box<dyn AnyWindow<i64>>;
 

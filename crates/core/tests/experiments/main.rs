@@ -21,13 +21,13 @@ mod samples;
 mod structures;
 
 use slidewise_core::monoid::{Entry, Monoid};
-use slidewise_core::window::algorithm::ALGORITHMS;
 use slidewise_core::window::btree::BTree;
-use slidewise_core::window::daba::Daba;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::two_stacks::TwoStacks;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
+use slidewise_core::window::fifo::two_stacks::TwoStacks;
+use slidewise_core::window::planned::algorithm::ALGORITHMS;
 use slidewise_core::window::{Ties, Window};
 
 use common::monoids::{Affine, take_combines};

@@ -6,11 +6,11 @@ use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, Map};
 use crate::drive::{Do, combines, counted, drive, on_all_paths, pairs, queue, update_bound};
 use slidewise_core::monoid::Monoid;
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::{FlatFat, FlatFatQueue};
-use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::fifo::amta::Amta;
+use slidewise_core::window::fifo::b_int::BInt;
+use slidewise_core::window::fifo::flat_fat::{FlatFat, FlatFatQueue};
+use slidewise_core::window::fifo::flat_fit::FlatFit;
 
 fn value(item: u64) -> Map {
     Affine::<0>.lift(&(item as i64))

@@ -5,14 +5,14 @@
 use crate::common::monoids::{Affine, take_combines, take_inverses};
 use crate::drive::{Do, drive, on_all_paths, queue, window};
 use slidewise_core::monoid::{Entry, Monoid};
-use slidewise_core::window::aba::Aba;
-use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::in_order::InOrder;
-use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
-use slidewise_core::window::two_stacks::TwoStacks;
-use slidewise_core::window::two_stacks_lite::TwoStacksLite;
+use slidewise_core::window::fifo::aba::Aba;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::daba_lite::DabaLite;
+use slidewise_core::window::fifo::in_order::InOrder;
+use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::fifo::two_stacks::TwoStacks;
+use slidewise_core::window::fifo::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::{Ties, Window};
 
 /// An insert pays two combines in advance, and that is all there ever are; the query is one

@@ -5,9 +5,9 @@ use crate::common::costs::all_sizes;
 use crate::drive::{Do, drive, queue, saw, window};
 use crate::heavy::{Nothing, Own, Something, sum, take_copies, take_sums};
 use slidewise_core::window::Ties;
-use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_lite::DabaLite;
-use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::daba_lite::DabaLite;
+use slidewise_core::window::fifo::in_order::InOrder;
 
 /// As in `rings.rs`: a ring far too large for less than twice as many entries is given
 /// back, and they are moved.

@@ -4,14 +4,14 @@
 use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
-use slidewise_core::window::algorithm::Algorithm;
-use slidewise_core::window::any_queries::aggregator;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit, count_edges};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 
 const SLIDES: [i64; 3] = [1, 4, 25];
 const RANGES: [i64; 4] = [1, 2, 16, 128];

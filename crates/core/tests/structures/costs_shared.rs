@@ -4,11 +4,11 @@ use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
-use slidewise_core::window::daba_chain::DabaChain;
-use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::fifo::daba_chain::DabaChain;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
+use slidewise_core::window::fifo::shared::{Reach, Shared, SharedWindow};
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::steps::{Step, take};
 
 fn slide<M: Monoid, F: Shared<M>>(

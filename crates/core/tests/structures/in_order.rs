@@ -11,20 +11,20 @@ use crate::common::script::{Claims, OTHER, compare_claims, form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::Extreme;
 use slidewise_core::monoid::Monoid;
-use slidewise_core::window::aba::Aba;
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
-use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_chain::DabaChain;
-use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::FlatFatQueue;
-use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::in_order::InOrder;
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
-use slidewise_core::window::two_stacks::TwoStacks;
-use slidewise_core::window::two_stacks_lite::TwoStacksLite;
+use slidewise_core::window::fifo::aba::Aba;
+use slidewise_core::window::fifo::amta::Amta;
+use slidewise_core::window::fifo::b_int::BInt;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::daba_chain::DabaChain;
+use slidewise_core::window::fifo::daba_lite::DabaLite;
+use slidewise_core::window::fifo::flat_fat::FlatFatQueue;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
+use slidewise_core::window::fifo::in_order::InOrder;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::fifo::two_stacks::TwoStacks;
+use slidewise_core::window::fifo::two_stacks_lite::TwoStacksLite;
 
 fn run<M, F>(monoid: M, make: impl Fn(M) -> F)
 where

@@ -9,7 +9,7 @@ use crate::common::costs::sizes;
 use crate::common::script::seeds;
 use crate::heavy::{Heavy, Nothing, take_copies};
 use slidewise_core::window::costs::MOVED_AT_ONCE;
-use slidewise_core::window::queue::Queue;
+use slidewise_core::window::fifo::queue::Queue;
 use slidewise_core::window::steps::{self, Step};
 
 /// Random runs of pushes and evictions; `swing` is how long one lasts at most.

@@ -12,16 +12,16 @@ use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
-use slidewise_core::window::daba_chain::DabaChain;
+use slidewise_core::window::fifo::amta::Amta;
+use slidewise_core::window::fifo::b_int::BInt;
+use slidewise_core::window::fifo::daba_chain::DabaChain;
+use slidewise_core::window::fifo::flat_fat::FlatFatQueue;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
 use slidewise_core::window::fifo::fold;
-use slidewise_core::window::flat_fat::FlatFatQueue;
-use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::fifo::shared::{Reach, Shared, SharedWindow};
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::recalculate::RecalculateQueue;
-use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::{Batch, Window};
 
 /// The entries that some range reaches, and what each range holds by definition.

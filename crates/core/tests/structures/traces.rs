@@ -7,16 +7,16 @@ use crate::common::monoids::{
 };
 use slidewise_core::monoid::Monoid;
 use slidewise_core::snapshot::{Reader, Writer};
-use slidewise_core::window::aba::Aba;
-use slidewise_core::window::daba::Daba;
-use slidewise_core::window::daba_pointers::{DabaStep, Pointers};
 use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::FlatFat;
+use slidewise_core::window::fifo::aba::Aba;
+use slidewise_core::window::fifo::daba::Daba;
+use slidewise_core::window::fifo::daba_pointers::{DabaStep, Pointers};
+use slidewise_core::window::fifo::flat_fat::FlatFat;
+use slidewise_core::window::fifo::shared::Shared;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::fifo::two_stacks::TwoStacks;
 use slidewise_core::window::recalculate::RecalculateQueue;
-use slidewise_core::window::shared::Shared;
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
-use slidewise_core::window::two_stacks::TwoStacks;
 
 /// DABA, figure 1: the window of each state (a) to (i). State (a), that 1 is inserted first
 /// and that evicts and inserts alternate are the paper's; the report's text does not tell

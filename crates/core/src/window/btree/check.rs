@@ -8,7 +8,7 @@ use super::spine::LevelAggs;
 use super::{Id, NONE, Tree, is_leaf};
 use crate::monoid::Monoid;
 use crate::window::Ties;
-use crate::window::checks::{check_same, require};
+use crate::window::fifo::checks::{check_same, require};
 use crate::window::shape::{Node, PartialKind, Shape};
 
 type Verdict = Result<(), String>;

@@ -7,7 +7,7 @@ use super::leaf::Leaf;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::Ties;
-use crate::window::checks::{check_same, check_times, require};
+use crate::window::fifo::checks::{check_same, check_times, require};
 use crate::window::shape::{Node, PartialKind, Shape};
 
 type Verdict = Result<(), String>;

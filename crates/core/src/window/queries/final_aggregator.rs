@@ -4,8 +4,8 @@
 //! one trait object, so that a window with queries is compiled once per aggregation.
 
 use super::super::fiba::Fiba;
+use super::super::fifo::shared::{Shared, sort_ranges};
 use super::super::fifo::{read_place, write_place};
-use super::super::shared::{Shared, sort_ranges};
 use super::super::{Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -10,7 +10,7 @@
 //! are passed on in order. So a slice is folded in order for any aggregation, and every final
 //! aggregator works for streams out of order, too.
 //!
-//! Entries are kept beside their slices, as in [`SharedWindow`](super::shared), because the
+//! Entries are kept beside their slices, as in [`SharedWindow`](super::fifo::shared), because the
 //! window of `query`, or of a query that is added later, may begin within a slice.
 //!
 //! Invariants of [`QueryWindow`] (checked by `check`):
@@ -28,8 +28,8 @@ pub mod schedule;
 mod slices;
 mod waiting;
 
-use super::entries::partition;
-use super::in_order::InOrder;
+use super::fifo::entries::partition;
+use super::fifo::in_order::InOrder;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

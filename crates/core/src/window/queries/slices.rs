@@ -12,9 +12,9 @@
 //! 3. The entries before the first slice are the rest of a partly evicted slice, and are in no
 //!    slice.
 
-use super::super::entries::partition;
+use super::super::fifo::entries::partition;
+use super::super::fifo::queue::Queue;
 use super::super::fifo::{Fifo, fold, read_place, write_place};
-use super::super::queue::Queue;
 use super::final_aggregator::{FinalAggregator, Wanted};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

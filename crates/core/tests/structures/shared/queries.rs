@@ -8,15 +8,15 @@ use crate::common::owned::as_objects;
 use crate::common::script::seeds;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
-use slidewise_core::window::algorithm::Algorithm;
-use slidewise_core::window::any_queries::aggregator;
 use slidewise_core::window::fifo::fold;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::queries::aggregator;
 use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
 use slidewise_core::window::queries::plan::{Query, Unit};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
-use slidewise_core::window::slick_deque::SlickDeque;
-use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::{Batch, Window};
 
 /// The number of each hundred scripts that a structure runs over a kind of partial.

@@ -37,17 +37,17 @@
 
 use std::collections::VecDeque;
 
-use super::fifo::{Fifo, read_place, write_place};
 use super::shared::Shared;
-use super::steps::Step;
+use super::{Fifo, read_place, write_place};
 use crate::monoid::Selective;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::steps::Step;
 
 /// Non-Inv. Only for aggregations that select:
 ///
 /// ```
 /// use slidewise_core::aggregate::{DType, word::Extreme};
-/// use slidewise_core::window::slick_deque::SlickDeque;
+/// use slidewise_core::window::fifo::slick_deque::SlickDeque;
 /// SlickDeque::new(Extreme { dtype: DType::I64, min: false });
 /// ```
 ///
@@ -55,7 +55,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 ///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::word::SumI64;
-/// use slidewise_core::window::slick_deque::SlickDeque;
+/// use slidewise_core::window::fifo::slick_deque::SlickDeque;
 /// SlickDeque::new(SumI64);
 /// ```
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use super::steps::Step;
+use crate::window::steps::Step;
 
 pub const MIN_RING: usize = 16;
 /// The number of evictions between two maintenance steps, which test whether a ring is

@@ -28,11 +28,11 @@
 //! Parameter: `caching` keeps an answer until the window changes (end of §4).
 
 use super::checks::{check_prefixes, check_suffixes, check_values};
-use super::fifo::{Fifo, QueryCache, join, read_place, write_place};
 use super::items::Item;
-use super::steps::Step;
+use super::{Fifo, QueryCache, join, read_place, write_place};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
+use crate::window::steps::Step;
 
 #[derive(Clone, Debug)]
 pub struct TwoStacks<M: Monoid> {

@@ -12,12 +12,12 @@
 //!
 //! Entries of equal time stay apart, because ranges count entries.
 
-use super::fifo::{Fifo, read_place, write_place};
 use super::in_order::InOrder;
 use super::queue::Queue;
-use super::{Batch, Refused, Ties, Window};
+use super::{Fifo, read_place, write_place};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer, damaged};
+use crate::window::{Batch, Refused, Ties, Window};
 
 /// A first-in first-out structure that answers for several of its ends.
 pub trait Shared<M: Monoid>: Fifo<M> {
@@ -90,7 +90,7 @@ pub struct SharedWindow<M: Monoid, F> {
 }
 
 /// Orders ranges by their begins. One function for all windows: the sort is 8 kB.
-pub(super) fn sort_ranges(order: &mut [usize], begins: &[usize]) {
+pub(in crate::window) fn sort_ranges(order: &mut [usize], begins: &[usize]) {
     if !order.is_sorted_by_key(|range| begins[*range]) {
         order.sort_by_key(|range| begins[*range]);
     }

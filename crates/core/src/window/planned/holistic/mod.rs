@@ -31,14 +31,14 @@ mod value_index;
 use std::sync::Arc;
 
 use super::any::{Algorithm, AnyWindow, Granted, window as plain};
-use super::shape::Shape;
-use super::{Refused, Ties};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::snapshot::{Reader, Result, Writer, damaged};
+use crate::window::shape::Shape;
+use crate::window::{Refused, Ties};
 use rows::Row;
 use value_index::{Needs, ValueIndex};
 

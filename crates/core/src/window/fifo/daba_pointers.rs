@@ -15,7 +15,7 @@
 //! shows whether a reversal is in progress: each step moves L nearer to B.
 
 use super::checks::check_same;
-use super::fifo::{fold, join, read_place, write_place};
+use super::{fold, join, read_place, write_place};
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer, damaged};
 

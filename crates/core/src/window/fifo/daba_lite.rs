@@ -29,9 +29,9 @@
 
 use std::mem::needs_drop;
 
+use super::Fifo;
 use super::checks::{check_suffixes, check_values, check_whole};
 use super::daba_pointers::{DabaStep, Pointers};
-use super::fifo::Fifo;
 use super::queue::Queue;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};

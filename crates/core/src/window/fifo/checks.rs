@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use super::Ties;
-use super::fifo::{fold, join};
+use super::{fold, join};
 use crate::monoid::Monoid;
+use crate::window::Ties;
 
 type Verdict = Result<(), String>;
 

@@ -8,12 +8,12 @@
 //! combining with it costs O(1) for any structure, and a query combines it after the answer
 //! of the structure.
 
+use super::Fifo;
 use super::entries::{Entries, span};
-use super::fifo::Fifo;
 use super::queue::Queue;
-use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer, damaged};
+use crate::window::{Batch, Refused, Ties, Window};
 
 #[derive(Clone, Debug)]
 pub struct InOrder<M: Monoid, F> {
@@ -55,7 +55,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
     }
 
     /// The partial at a position.
-    pub(super) fn partial(&self, position: usize) -> M::Partial {
+    pub(in crate::window) fn partial(&self, position: usize) -> M::Partial {
         self.entries.partial(self.fifo.monoid(), position)
     }
 

@@ -33,9 +33,9 @@
 
 use super::checks::check_values;
 use super::daba_lite::DabaLite;
-use super::fifo::{Fifo, join};
 use super::queue::Queue;
 use super::shared::Shared;
+use super::{Fifo, join};
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer, damaged};
 

@@ -35,9 +35,9 @@
 use std::mem::ManuallyDrop;
 
 use super::checks::{check_values, check_whole};
-use super::fifo::{Fifo, fold};
 use super::queue::Queue;
 use super::two_stacks_lite::TwoStacksLite;
+use super::{Fifo, fold};
 use crate::monoid::{Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -138,7 +138,7 @@ fn empty_stuck<M: Monoid>(monoid: &M) -> Box<TwoStacksLite<M>> {
 ///
 /// ```
 /// use slidewise_core::aggregate::word::SumI64;
-/// use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+/// use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
 /// SubtractOnEvict::new(SumI64);
 /// ```
 ///
@@ -146,7 +146,7 @@ fn empty_stuck<M: Monoid>(monoid: &M) -> Box<TwoStacksLite<M>> {
 ///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::{DType, word::Extreme};
-/// use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+/// use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
 /// SubtractOnEvict::new(Extreme { dtype: DType::I64, min: false });
 /// ```
 #[derive(Clone, Debug)]

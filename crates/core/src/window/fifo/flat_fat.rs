@@ -34,7 +34,7 @@
 
 use std::mem::needs_drop;
 
-use super::fifo::Fifo;
+use super::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

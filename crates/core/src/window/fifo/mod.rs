@@ -1,7 +1,30 @@
 //! The common interface of the papers' in-order structures: first in, first out.
 //!
 //! They keep no times: a value is inserted after the youngest, and the oldest is evicted.
-//! [`InOrder`](super::in_order::InOrder) makes a window of any of them.
+//! [`InOrder`](in_order::InOrder) makes a window of any of them.
+
+pub mod aba;
+pub mod amta;
+pub mod b_int;
+pub mod checks;
+pub mod daba;
+pub mod daba_chain;
+pub mod daba_lite;
+pub mod daba_pointers;
+mod dyadic;
+pub(super) mod entries;
+pub mod flat_fat;
+pub mod flat_fit;
+pub mod in_order;
+pub mod items;
+pub mod queue;
+mod rings;
+pub mod shared;
+pub mod slick_deque;
+pub mod slick_deque_inv;
+pub mod subtract_on_evict;
+pub mod two_stacks;
+pub mod two_stacks_lite;
 
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -48,7 +71,7 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
         unreachable!("only structures with PARTS answer for parts")
     }
     /// The fold of the `count` youngest values, which must be there; if [`Fifo::PARTS`],
-    /// or where [`Shared`](super::shared::Shared) says so.
+    /// or where [`Shared`](shared::Shared) says so.
     fn query_last(&mut self, count: usize) -> M::Partial {
         let len = self.len();
         self.query_part(len - count, len)

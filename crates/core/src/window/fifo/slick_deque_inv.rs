@@ -29,10 +29,10 @@
 
 use super::checks::{check_same, check_values};
 use super::entries::partition;
-use super::fifo::{Fifo, fold, read_place, write_place};
 use super::flat_fit::FlatFit;
 use super::queue::Queue;
 use super::shared::Shared;
+use super::{Fifo, fold, read_place, write_place};
 use crate::monoid::Invertible;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -40,7 +40,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 ///
 /// ```
 /// use slidewise_core::aggregate::word::SumI64;
-/// use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+/// use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 /// SlickDequeInv::new(SumI64, 2);
 /// ```
 ///
@@ -48,7 +48,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 ///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::{DType, word::Extreme};
-/// use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+/// use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 /// SlickDequeInv::new(Extreme { dtype: DType::I64, min: false }, 2);
 /// ```
 #[derive(Clone, Debug)]

@@ -31,8 +31,8 @@
 
 use std::mem::needs_drop;
 
+use super::Fifo;
 use super::checks::check_whole;
-use super::fifo::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -1,7 +1,7 @@
 //! auto: an in-order structure as long as the data are in order, then FiBA.
 //!
 //! The caller chooses the initial structure. The first call that it refuses (a late insert,
-//! an inner evict, a query of a part) moves all entries to [`Fiba`](super::fiba), once, and
+//! an inner evict, a query of a part) moves all entries to [`Fiba`](crate::window::fiba), once, and
 //! is then executed there. So no call is refused. The window does not migrate back, since
 //! data that were out of order once probably will be again.
 //!
@@ -15,14 +15,14 @@
 use std::sync::Arc;
 
 use super::any::{Algorithm, AnyWindow, Granted, window as plain};
-use super::shape::Shape;
-use super::{Refused, Ties};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{AggSpec, Answer, Cell, DType};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::shape::Shape;
+use crate::window::{Refused, Ties};
 
 struct Auto<T> {
     window: Box<dyn AnyWindow<T>>,

@@ -37,9 +37,9 @@
 
 use std::mem::needs_drop;
 
+use super::Fifo;
 use super::checks::{check_prefixes, check_suffixes, check_whole};
 use super::daba_pointers::{DabaStep, Pointers};
-use super::fifo::Fifo;
 use super::items::Items;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};

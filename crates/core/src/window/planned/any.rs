@@ -3,32 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::aba::Aba;
 pub use super::algorithm::Algorithm;
-use super::amta::Amta;
-use super::b_int::BInt;
-use super::btree::{BTree, Tree};
-use super::daba::Daba;
-use super::daba_chain::DabaChain;
-use super::daba_late::DabaLate;
-use super::daba_lite::DabaLite;
-use super::fiba::Fiba;
-use super::fiba_published::Options;
-use super::fifo::Fifo;
-use super::flat_fat::FlatFatQueue;
-use super::flat_fit::FlatFit;
 use super::holistic;
-use super::in_order::InOrder;
-use super::queries::{Due, Planning};
-use super::reactive::Reactive;
-use super::recalculate::Recalculate;
-use super::shape::Shape;
-use super::shared::Reach;
-use super::slick_deque::SlickDeque;
-use super::subtract_on_evict::SubtractOnEvict;
-use super::two_stacks::TwoStacks;
-use super::two_stacks_lite::TwoStacksLite;
-use super::{Batch, Refused, Ties, Window};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
@@ -39,6 +15,30 @@ use crate::aggregate::{
 };
 use crate::monoid::{Invertible, Selective};
 use crate::snapshot::{Reader, Result, Writer};
+use crate::window::btree::{BTree, Tree};
+use crate::window::daba_late::DabaLate;
+use crate::window::fiba::Fiba;
+use crate::window::fiba_published::Options;
+use crate::window::fifo::Fifo;
+use crate::window::fifo::aba::Aba;
+use crate::window::fifo::amta::Amta;
+use crate::window::fifo::b_int::BInt;
+use crate::window::fifo::daba::Daba;
+use crate::window::fifo::daba_chain::DabaChain;
+use crate::window::fifo::daba_lite::DabaLite;
+use crate::window::fifo::flat_fat::FlatFatQueue;
+use crate::window::fifo::flat_fit::FlatFit;
+use crate::window::fifo::in_order::InOrder;
+use crate::window::fifo::shared::Reach;
+use crate::window::fifo::slick_deque::SlickDeque;
+use crate::window::fifo::subtract_on_evict::SubtractOnEvict;
+use crate::window::fifo::two_stacks::TwoStacks;
+use crate::window::fifo::two_stacks_lite::TwoStacksLite;
+use crate::window::queries::{Due, Planning};
+use crate::window::reactive::Reactive;
+use crate::window::recalculate::Recalculate;
+use crate::window::shape::Shape;
+use crate::window::{Batch, Refused, Ties, Window};
 
 /// The value of an operation, or the refusal.
 pub type Granted<V> = std::result::Result<V, Refused>;
@@ -55,7 +55,7 @@ pub trait AnyWindow<T>: Send {
     fn evict_at(&mut self, time: i64) -> Granted<bool>;
     fn evict_until(&mut self, time: i64) -> usize;
     /// Appends the answers over all entries; one after the other those of each range, if
-    /// there are [several](super::any_shared).
+    /// there are [several](super::shared).
     fn query(&mut self, out: &mut Vec<Answer<T>>);
     /// As in [`Window::slide`].
     fn slide(&mut self, _reaches: &[Reach]) {}

@@ -30,8 +30,8 @@
 //! Parameter: `caching` keeps an answer until the window changes (end of §5).
 
 use super::checks::{check_prefixes, check_suffixes};
-use super::fifo::{Fifo, join, read_place, write_place};
 use super::items::{Item, Items};
+use super::{Fifo, join, read_place, write_place};
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer};
 

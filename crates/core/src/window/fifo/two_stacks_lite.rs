@@ -35,8 +35,8 @@
 //! instead of first flipping what then leaves.
 
 use super::checks::{check_suffixes, check_values, check_whole};
-use super::fifo::{Fifo, join, read_place, write_place};
 use super::queue::Queue;
+use super::{Fifo, join, read_place, write_place};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 

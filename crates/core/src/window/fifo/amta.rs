@@ -37,9 +37,9 @@
 //! Subtrees lie in a ring with one slot per node instead of linked nodes, which doubles
 //! when the window outgrows it. Bulk inserts are loops, as published.
 
+use super::Fifo;
 use super::checks::check_whole;
 use super::dyadic::Dyadic;
-use super::fifo::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -25,8 +25,8 @@
 //! # Deviations
 //! The ring doubles when the window outgrows it; published for windows of a fixed range.
 
+use super::Fifo;
 use super::dyadic::Dyadic;
-use super::fifo::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer};

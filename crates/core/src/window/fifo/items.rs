@@ -7,8 +7,8 @@
 use std::mem::needs_drop;
 
 use super::checks::check_values;
-use super::fifo::{QueryCache, join};
 use super::queue::Queue;
+use super::{QueryCache, join};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 

@@ -11,9 +11,9 @@
 
 use super::checks::check_times;
 use super::queue::Queue;
-use super::{Batch, Ties};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer};
+use crate::window::{Batch, Ties};
 
 #[derive(Debug)]
 pub struct Entries<M: Monoid> {

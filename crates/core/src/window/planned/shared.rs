@@ -1,23 +1,23 @@
 //! Many ranges over one stream and any aggregation, for bindings.
 
-use super::Ties;
 use super::algorithm::Algorithm;
-use super::amta::Amta;
 use super::any::{AnyWindow, Typed};
-use super::b_int::BInt;
-use super::daba_chain::DabaChain;
-use super::flat_fat::FlatFatQueue;
-use super::flat_fit::FlatFit;
-use super::recalculate::RecalculateQueue;
-use super::shared::{Shared, SharedWindow};
-use super::slick_deque::SlickDeque;
-use super::slick_deque_inv::SlickDequeInv;
 use crate::aggregate::collect::Element;
 use crate::aggregate::{
     AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_few,
     plan_fewest, plan_invertible, plan_selective,
 };
 use crate::monoid::{Invertible, Selective};
+use crate::window::Ties;
+use crate::window::fifo::amta::Amta;
+use crate::window::fifo::b_int::BInt;
+use crate::window::fifo::daba_chain::DabaChain;
+use crate::window::fifo::flat_fat::FlatFatQueue;
+use crate::window::fifo::flat_fit::FlatFit;
+use crate::window::fifo::shared::{Shared, SharedWindow};
+use crate::window::fifo::slick_deque::SlickDeque;
+use crate::window::fifo::slick_deque_inv::SlickDequeInv;
+use crate::window::recalculate::RecalculateQueue;
 
 /// An empty window for a number of ranges, whose `query` appends the answers of each range in
 /// turn. Call [`slide`](AnyWindow::slide) after inserts.

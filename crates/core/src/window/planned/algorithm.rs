@@ -1,7 +1,7 @@
 //! The table of algorithms by name: the law that each needs, its operations and parameters.
 
-use super::fiba_published::Options;
 use crate::monoid::Law;
+use crate::window::fiba_published::Options;
 
 /// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,12 +36,12 @@ impl Algorithm {
         }
     }
 
-    /// Whether [`any_queries`](super::any_queries) makes windows of it.
+    /// Whether [`queries`](super::queries) makes windows of it.
     pub fn serves_queries(self) -> bool {
         self == Self::Fiba || self.is_shared()
     }
 
-    /// Whether [`any_shared`](super::any_shared) makes windows of it.
+    /// Whether [`shared`](super::shared) makes windows of it.
     pub fn is_shared(self) -> bool {
         matches!(
             self,
