@@ -129,11 +129,9 @@ impl Spec {
             None => algorithm.is_shared() || self.ranges == 0,
         };
         let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
-        let keeps_values =
-            |algorithm| matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
         let holistic = self.aggs.iter().any(|agg| agg.kind.is_holistic());
         let whole = laws.all(|law| obeys(law, &self.aggs, self.inputs.len()))
-            && (!holistic || self.begins.iter().copied().all(keeps_values))
+            && (!holistic || self.begins.iter().all(|algorithm| algorithm.keeps_values()))
             && !(holistic && self.is_shared())
             && self.begins.iter().all(serves)
             && self.places.iter().all(|place| *place < self.ranges)

@@ -10,7 +10,8 @@ use slidewise_core::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind}
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::Ties;
-use slidewise_core::window::planned::any::{self, Algorithm};
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::plain;
 
 fn is_pair(kind: Kind) -> bool {
     matches!(kind, Kind::Covariance | Kind::Correlation)
@@ -127,7 +128,7 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
     let needs_by = aggs.iter().any(|agg| agg.kind.takes_by());
     let paired = aggs.iter().any(|agg| is_pair(agg.kind));
     let dtypes = vec![dtype; 1 + usize::from(needs_by)];
-    let mut window = any::window::<i64>(algorithm, aggs, &dtypes, ties);
+    let mut window = plain::window::<i64>(algorithm, aggs, &dtypes, ties);
     let mut model: Vec<(i64, Row)> = Vec::new();
     for step in 0..30 {
         let row = |random: &mut Random| -> (i64, Row) {
@@ -171,7 +172,7 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
                 let mut out = Writer::default();
                 window.write(&mut out);
                 let bytes = out.finish().expect("numbers have a binary form");
-                window = any::window(algorithm, aggs, &dtypes, ties);
+                window = plain::window(algorithm, aggs, &dtypes, ties);
                 window.read(&mut Reader::new(&bytes)).expect("just written");
             }
         }
@@ -313,7 +314,7 @@ fn objects_count_beside_a_missing_number() {
         ddof: 0,
     });
     let dtypes = [DType::Object, DType::I64];
-    let mut window = any::window::<i64>(Algorithm::Fiba, &aggs, &dtypes, Ties::Combine);
+    let mut window = plain::window::<i64>(Algorithm::Fiba, &aggs, &dtypes, Ties::Combine);
     window
         .insert(1, &[Cell::Object(7), Cell::Null])
         .expect("any order");

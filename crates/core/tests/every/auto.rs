@@ -10,9 +10,11 @@ use crate::common::script::{Claims, Generator, Op, seeds};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
+use slidewise_core::window::planned::algorithm::Algorithm;
 use slidewise_core::window::planned::algorithm::{ALGORITHMS, AlgorithmInfo};
-use slidewise_core::window::planned::any::{Algorithm, AnyWindow, window};
+use slidewise_core::window::planned::any::AnyWindow;
 use slidewise_core::window::planned::auto;
+use slidewise_core::window::planned::plain::window;
 use slidewise_core::window::{Refused, Ties};
 
 type Any = Box<dyn AnyWindow<i64>>;

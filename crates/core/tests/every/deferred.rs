@@ -12,7 +12,9 @@ use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::monoid::{Law, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Writer};
 use slidewise_core::window::planned::algorithm::ALGORITHMS;
-use slidewise_core::window::planned::any::{Algorithm, AnyWindow, window};
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::any::AnyWindow;
+use slidewise_core::window::planned::plain::window;
 use slidewise_core::window::{Refused, Ties};
 
 /// A text, by its place among those held: windows over another type would be compiled once

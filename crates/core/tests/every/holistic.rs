@@ -8,7 +8,9 @@ use slidewise_core::aggregate::holistic::Quantile;
 use slidewise_core::aggregate::{Cell, DType, Kind};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::Ties;
-use slidewise_core::window::planned::any::{Algorithm, AnyWindow, window};
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::any::AnyWindow;
+use slidewise_core::window::planned::plain::window;
 
 type Any = Box<dyn AnyWindow<i64>>;
 

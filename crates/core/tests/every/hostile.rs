@@ -5,7 +5,8 @@ use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Codec, Reader, Writer};
 use slidewise_core::window::fiba::Fiba;
-use slidewise_core::window::planned::any::{Algorithm, window};
+use slidewise_core::window::planned::algorithm::Algorithm;
+use slidewise_core::window::planned::plain::window;
 use slidewise_core::window::{Ties, Window};
 
 type Sums = Fiba<SumI64, 64, 32>;

@@ -36,6 +36,11 @@ impl Algorithm {
         }
     }
 
+    /// Whether it keeps all values of a window, as holistic aggregations need.
+    pub fn keeps_values(self) -> bool {
+        matches!(self, Self::Fiba | Self::Recalculate)
+    }
+
     /// Whether [`queries`](super::queries) makes windows of it.
     pub fn serves_queries(self) -> bool {
         self == Self::Fiba || self.is_shared()

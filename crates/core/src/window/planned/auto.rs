@@ -14,7 +14,9 @@
 
 use std::sync::Arc;
 
-use super::any::{Algorithm, AnyWindow, Granted, window as plain};
+use super::algorithm::Algorithm;
+use super::any::{AnyWindow, Granted};
+use super::plain;
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
@@ -30,14 +32,14 @@ struct Auto<T> {
 }
 
 /// An empty window that begins with that algorithm and refuses nothing. Panics like
-/// [`any::window`](super::any::window).
+/// [`plain::window`](super::plain::window).
 pub fn window<T: Element>(
     first: Algorithm,
     aggs: &[AggSpec],
     dtypes: &[DType],
     ties: Ties,
 ) -> Box<dyn AnyWindow<T>> {
-    let window = plain(first, aggs, dtypes, ties);
+    let window = plain::window(first, aggs, dtypes, ties);
     if first == Algorithm::Fiba {
         return window;
     }

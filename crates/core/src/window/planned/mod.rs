@@ -4,5 +4,6 @@ pub mod algorithm;
 pub mod any;
 pub mod auto;
 pub mod holistic;
+pub mod plain;
 pub mod queries;
 pub mod shared;

@@ -24,7 +24,7 @@ use crate::window::recalculate::RecalculateQueue;
 /// `query` appends the present answers of each query in turn.
 ///
 /// # Panics
-/// Like [`any::window`](super::any::window), and if the algorithm is not one that
+/// Like [`plain::window`](super::plain::window), and if the algorithm is not one that
 /// [`Algorithm::serves_queries`] of.
 pub fn window<T: Element>(
     algorithm: Algorithm,

@@ -23,7 +23,7 @@ use crate::window::recalculate::RecalculateQueue;
 /// turn. Call [`slide`](AnyWindow::slide) after inserts.
 ///
 /// # Panics
-/// Like [`any::window`](super::any::window), and if the algorithm is not one that
+/// Like [`plain::window`](super::plain::window), and if the algorithm is not one that
 /// [`AlgorithmInfo`](super::algorithm::AlgorithmInfo) calls shared.
 pub fn window<T: Element>(
     algorithm: Algorithm,

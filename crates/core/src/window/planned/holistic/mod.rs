@@ -30,7 +30,7 @@ mod value_index;
 
 use std::sync::Arc;
 
-use super::any::{Algorithm, AnyWindow, Granted, window as plain};
+use super::any::{AnyWindow, Granted};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
@@ -60,33 +60,27 @@ enum Source {
     Column { at: usize, kind: Kind },
 }
 
-/// An empty window for a request some of which is holistic.
-///
-/// # Panics
-/// If the algorithm is not `Fiba`, or `Recalculate`, which keeps no structure over values,
-/// and computes all answers from the rows. Else like [`super::any::window`].
+/// An empty window for a request some of which is holistic, given a window for the rest of
+/// the request. If not `indexed` it keeps no structure over values, and computes all answers
+/// from the rows.
 pub fn window<T: Element>(
-    algorithm: Algorithm,
+    indexed: bool,
     aggs: &[AggSpec],
     dtypes: &[DType],
     ties: Ties,
+    beside: impl FnOnce(&[AggSpec]) -> Box<dyn AnyWindow<T>>,
 ) -> Box<dyn AnyWindow<T>> {
-    let known = matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
-    assert!(known, "{algorithm:?} needs a monoid");
     let (sources, needs) = sources(aggs);
     let others = aggs.iter().filter(|agg| !agg.kind.is_holistic());
     let others: Vec<AggSpec> = others.copied().collect();
     let columns = needs.into_iter().map(|(of, needs)| {
-        let needs = match algorithm {
-            Algorithm::Recalculate => Needs::default(),
-            _ => needs,
-        };
+        let needs = if indexed { needs } else { Needs::default() };
         ValueIndex::new(of, dtypes[of], needs)
     });
     Box::new(Holistic {
         ties,
         sources,
-        monoid_window: (!others.is_empty()).then(|| plain(algorithm, &others, dtypes, ties)),
+        monoid_window: (!others.is_empty()).then(|| beside(&others)),
         columns: columns.collect(),
         times: 0,
     })
