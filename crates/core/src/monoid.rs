@@ -152,10 +152,6 @@ pub fn folds_back_one_by_one<M: Monoid>(
     }
 }
 
-/// A monoid for which `combine(a, b)` is `combine(b, a)`, whatever a and b: entries may be
-/// folded in any order. ([`Monoid::commutative`] says so of a value, this of a type.)
-pub trait Commutative: Monoid {}
-
 /// A law beyond associativity that an algorithm may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {

@@ -7,7 +7,7 @@ use super::twofold::Twofold;
 use super::widening::{self, Erased};
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
 use crate::batch::Batch;
-use crate::monoid::{Commutative, Entry, Invertible, Monoid, Selective};
+use crate::monoid::{Entry, Invertible, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// Sum of int64: exact, in one 128-bit word.
@@ -80,8 +80,6 @@ impl Monoid for SumI64 {
         (count << COUNT_SHIFT) + sum
     }
 }
-
-impl Commutative for SumI64 {}
 
 impl Invertible for SumI64 {
     const EXACT: bool = true;
@@ -265,8 +263,6 @@ impl Monoid for Extreme {
         }
     }
 }
-
-impl Commutative for Extreme {}
 
 impl Selective for Extreme {
     type Part = Top;

@@ -3,7 +3,6 @@
 pub mod btree;
 pub mod costs;
 pub mod daba_late;
-pub mod daba_sources;
 pub mod fiba;
 pub mod fiba_published;
 pub mod fifo;

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use super::owned::Words;
-use slidewise_core::monoid::{Commutative, Invertible, Monoid, Selective};
+use slidewise_core::monoid::{Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 const PRIME: u64 = 4_294_967_291;
@@ -158,8 +158,6 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
         a == b
     }
 }
-
-impl<const SMALL: usize> Commutative for Tally<SMALL> {}
 
 /// Inputs of which one in eight has no inverse.
 impl<const SMALL: usize> Invertible for Tally<SMALL> {

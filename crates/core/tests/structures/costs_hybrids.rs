@@ -1,11 +1,10 @@
 //! The costs promised on the cards of the hybrids of DABA and a tree, by counting.
 
 use crate::common::Random;
-use crate::common::monoids::{Affine, Tally, take_combines};
-use crate::drive::{combines, update_bound};
+use crate::common::monoids::{Affine, take_combines};
+use crate::drive::combines;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::daba_late::DabaLate;
-use slidewise_core::window::daba_sources::DabaSources;
 use slidewise_core::window::{Ties, Window};
 
 /// The costs depend on the latency bound, as the tree does, and not on the window.
@@ -83,64 +82,5 @@ fn late_moves_on_at_amortised_cost() {
             worst >= burst as u64,
             "{worst}: one insert moves a burst of {burst} on"
         );
-    }
-}
-
-/// An insert, an evict and a query take a constant and log₂ s, however far sources drift
-/// apart and however many entries there are.
-#[test]
-fn sources_cost_a_path_each() {
-    for log in [0_u32, 3, 8] {
-        let count = 1 << log;
-        let mut sources = DabaSources::new(Tally::<0>, Ties::Keep, count);
-        let n = 1 << 10;
-        for at in 0..(2 * n * count) as i64 {
-            // Source s is s million ticks ahead.
-            let source = at as usize % count;
-            take_combines();
-            let time = at + source as i64 * 1_000_000;
-            sources
-                .insert(source, time, Entry::Raw(at))
-                .expect("in order");
-            if at >= (n * count) as i64 {
-                sources.evict(source);
-            }
-            sources.query();
-            let spent = take_combines();
-            assert!(
-                spent <= 3 + 2 + 2 + u64::from(log),
-                "{spent} for {count} sources"
-            );
-        }
-    }
-}
-
-/// Each of m sources that changed since the last query has a path, and the paths meet.
-#[test]
-fn sources_share_their_paths() {
-    for (ties, own) in [(Ties::Keep, 1), (Ties::Combine, 2)] {
-        for log in [0_u32, 3, 8, 12] {
-            let count = 1_usize << log;
-            let mut sources = DabaSources::new(Tally::<0>, ties, count);
-            let mut clock = 0;
-            for few in 0..=log {
-                let m = 1 << few;
-                for round in 0..20 {
-                    clock += 1;
-                    for at in (0..m).map(|at| at * (count / m)) {
-                        let mut insert = || sources.insert(at, clock, Entry::Raw(1));
-                        let spent = combines(|| insert().expect("in order"));
-                        assert!(spent <= 3, "{spent} for an insert");
-                        if round > 9 {
-                            let spent = combines(|| sources.evict(at));
-                            assert!(spent <= 2, "{spent} for an evict");
-                        }
-                    }
-                    let spent = combines(|| sources.query());
-                    let bound = m as u64 * own + update_bound(count, m);
-                    assert!(spent <= bound, "{spent} for {m} of {count}, bound {bound}");
-                }
-            }
-        }
     }
 }

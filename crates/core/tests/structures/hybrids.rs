@@ -7,7 +7,6 @@ use crate::common::script::{OTHER, form, seeds};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::daba_late::DabaLate;
-use slidewise_core::window::daba_sources::DabaSources;
 use slidewise_core::window::recalculate::Recalculate;
 use slidewise_core::window::{Batch, Refused, Ties, Window};
 
@@ -221,52 +220,4 @@ fn late_bytes() {
 #[test]
 fn late_objects() {
     compare(&as_objects(Affine::<0>));
-}
-
-#[test]
-fn sources_are_folded_as_one() {
-    for seed in seeds(OTHER) {
-        let mut random = Random(seed);
-        let count = 1 + random.below(6) as usize;
-        let ties = random.pick(&[Ties::Combine, Ties::Keep]);
-        let mut sources = DabaSources::new(Tally::<0>, ties, count);
-        let mut model: Vec<Recalculate<Tally<0>>> =
-            (0..count).map(|_| Recalculate::new(Tally, ties)).collect();
-        for at in 0..60 {
-            let source = random.below(count as u64) as usize;
-            let own = &mut model[source];
-            match random.below(10) {
-                0..7 => {
-                    let youngest = own.youngest();
-                    let time = youngest.unwrap_or(0) + random.pick(&[-2, 0, 1, 5, 90]);
-                    let inserted = sources.insert(source, time, Entry::Raw(at));
-                    match youngest.filter(|youngest| time < *youngest) {
-                        Some(youngest) => {
-                            assert_eq!(inserted, Err(Refused::Late { time, youngest }));
-                        }
-                        None => {
-                            assert_eq!(inserted, Ok(()));
-                            own.insert(time, Entry::Raw(at));
-                        }
-                    }
-                }
-                7 => assert_eq!(sources.evict(source), own.evict()),
-                _ => {
-                    let time = random.below(60) as i64;
-                    let gone: usize = model.iter_mut().map(|own| own.evict_until(time)).sum();
-                    assert_eq!(sources.evict_until(time), gone);
-                }
-            }
-            if random.below(3) > 0 {
-                let whole = model.iter_mut().map(Window::query);
-                let want = whole
-                    .reduce(|a, b| Tally::<0>.combine(&a, &b))
-                    .expect("a source");
-                assert_eq!(sources.query(), want, "seed {seed}, step {at}");
-            }
-            sources.check().expect("in good order");
-            let len: usize = model.iter_mut().map(Window::len).sum();
-            assert_eq!((sources.len(), sources.is_empty()), (len, len == 0));
-        }
-    }
 }
