@@ -76,9 +76,10 @@ test: build-dev ## run all tests that must pass: lint, cargo, pytest; SEED= repe
 
 # The tests of tables use the profile of the extension, which optimises the core.
 test-core: $(if $(BUILT),,dev-tools) ## test the Rust core; ARGS=oracle:: selects tests
-	$(BIN)/python tools/cargo_test.py -p slidewise-core --lib --test every \
-		--test structures --test experiments $(ARGS)
-	$(BIN)/python tools/cargo_test.py -p slidewise-core --doc --profile dev $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --lib \
+		--test every --test structures --test experiments $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --doc \
+		--profile dev $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --test keyed \
 		--profile dev $(ARGS)
 
@@ -107,13 +108,13 @@ test-release: dev ## test the package on the optimised build
 
 # The number of fiba's scripts per kind of partial; other structures run a tenth of it.
 SCRIPTS ?= 1000000
-WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids:: queue:: costs \
+WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: queries:: hybrids:: queue:: costs \
            auto:: deferred:: aggregations:: holistic:: numbered:: answers_are_those
 test-long: dev-tools ## test scripts and costs of the core at length: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_COSTS=all $(CARGO) test --profile long --locked \
-		-p slidewise-core --test structures --test every --test tables --test keyed -- \
-		$(WINDOWS)
+		-p slidewise-core -p slidewise-papers \
+		--test structures --test every --test tables --test keyed -- $(WINDOWS)
 
 PAIRS ?= 10000
 test-matrix-long: dev ## test every algorithm with every aggregation by PAIRS=10000 scripts each
@@ -198,7 +199,7 @@ bench: bench-core bench-rolling dev ## measure the core, Window and rolling; REC
 	$(BIN)/python -m bench.python_window $(call record,window)
 	$(BIN)/python -m bench.python_tables $(call record,tables)
 
-BENCH_CORE := $(CARGO) bench --quiet --locked -p slidewise-core --bench windows --
+BENCH_CORE := $(CARGO) bench --quiet --locked -p slidewise-papers --bench windows --
 bench-core: dev-tools ## measure the Rust core; ARGS="i64 --log-n 18" selects cases
 	$(BENCH_CORE) $(ARGS) $(call record,core)
 	$(BENCH_CORE) $(ARGS) --rss $(call record,core-rss)
@@ -215,7 +216,7 @@ experiments: dev-tools ## redraw the papers' figures, check claims: SCALE=paper 
 
 bench-latency: dev-tools ## measure and draw the latency of single calls; RECORD=prefix keeps both
 	@mkdir -p target
-	$(CARGO) bench --quiet --locked -p slidewise-core --bench latency -- \
+	$(CARGO) bench --quiet --locked -p slidewise-papers --bench latency -- \
 		$(ARGS) --json $(or $(if $(RECORD),$(abspath $(RECORD)).json),$(CURDIR)/target/latency.json)
 	$(BIN)/python -m bench.latency $(or $(RECORD),target/latency).json
 
@@ -275,9 +276,9 @@ clean: ## remove all build products
 dev-tools: rust $(UV)
 	@$(SYNC) --tools --all-extras
 
-# Compiles the core, which needs no Python, while the tools are fetched.
+# Compiles what needs no Python while the tools are fetched.
 core-dev: rust
-	@$(CARGO) build --quiet --locked -p slidewise-core --profile dev
+	@$(CARGO) build --quiet --locked -p slidewise-papers --profile dev
 
 # `cargo` makes rustup install the toolchain of rust-toolchain.toml. If rustup's automatic
 # installation is off, the second command does.

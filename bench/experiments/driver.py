@@ -1,4 +1,4 @@
-"""Runs the driver of the core, `crates/core/benches/experiments`."""
+"""Runs the driver, `crates/papers/benches/experiments`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build() -> Path:
     """Compiles the driver and returns its path."""
     done = subprocess.run(
         [
-            *("cargo", "bench", "--locked", "--no-run", "-p", "slidewise-core"),
+            *("cargo", "bench", "--locked", "--no-run", "-p", "slidewise-papers"),
             *("--bench", "experiments", "--message-format", "json"),
         ],
         cwd=ROOT,

@@ -45,7 +45,7 @@ from bench.experiments.data import (  # noqa: E402
 from bench.experiments.orders import Grid, Point, Results, by_scale, powers  # noqa: E402
 from bench.experiments.pages import write_pages  # noqa: E402
 
-DRIVER = ROOT / "crates" / "core" / "benches" / "experiments"
+DRIVER = ROOT / "crates" / "papers" / "benches" / "experiments"
 WORDS = {"energies": "energies.int64", "times": "trips.int64"}
 
 # The figures and tables of measurements in the papers.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CRATES = [ROOT / "crates" / name / "src" for name in ("core", "py")]
+CRATES = [ROOT / "crates" / name / "src" for name in ("core", "papers", "py")]
 PATH = re.compile(r"\b(crate|(?:super::)*super)::(\{[^;]*\}|\w+)")
 
 

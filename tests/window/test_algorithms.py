@@ -133,8 +133,9 @@ def test_the_core_says_the_same_of_bytes(algorithm):
     crates = Path(__file__).parents[2] / "crates"
     folders = (crates / "core/src/window", crates / "papers/src")
     files = (f"{algorithm}.rs", f"{algorithm}/mod.rs")
-    found = (path for folder in folders for file in files for path in folder.rglob(file))
-    (source,) = found
+    (source,) = (
+        path for folder in folders for file in files for path in folder.rglob(file)
+    )
     least, most = sw.algorithms()[algorithm].bytes_per_entry
     assert f"| {least} to {most} bytes per entry" in source.read_text("utf-8")
 

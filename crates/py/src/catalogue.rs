@@ -7,8 +7,10 @@ use slidewise_core::aggregate::{
 use slidewise_core::monoid::Law;
 use slidewise_core::window::Ties;
 use slidewise_core::window::costs::{Costs, TABLE};
-use slidewise_core::window::planned::algorithm::{ALGORITHMS, AlgorithmInfo, Allowed};
+use slidewise_core::window::planned::algorithm::{Allowed, Properties};
+use slidewise_papers::costs::TABLE as TABLE_OF_PAPERS;
 
+use crate::algorithms::all as all_algorithms;
 use crate::errors::internal_error;
 
 /// Name, whether it is for entries in order only, law, whether it answers queries of parts and
@@ -25,11 +27,11 @@ type AlgorithmCard = (
 /// The algorithms, in the order in which they are shown.
 #[pyfunction]
 pub(crate) fn algorithms() -> Vec<AlgorithmCard> {
-    ALGORITHMS.iter().map(row).collect()
+    all_algorithms().map(row).collect()
 }
 
-fn row(info: &AlgorithmInfo) -> AlgorithmCard {
-    let parameters = info.parameters.iter().map(|parameter| {
+fn row(properties: &Properties) -> AlgorithmCard {
+    let parameters = properties.parameters.iter().map(|parameter| {
         let allowed = match parameter.allowed {
             Allowed::Flag => Some(vec![0, 1]),
             Allowed::OneOf(values) => Some(values.to_vec()),
@@ -37,13 +39,13 @@ fn row(info: &AlgorithmInfo) -> AlgorithmCard {
         };
         (parameter.name, parameter.default, allowed)
     });
-    let law = info.law().map(name_of);
+    let law = properties.law.map(name_of);
     (
-        info.name,
-        info.in_order,
+        properties.name,
+        properties.in_order,
         law,
-        info.ranges,
-        info.shared(),
+        properties.ranges,
+        properties.shared,
         parameters.collect(),
     )
 }
@@ -54,7 +56,8 @@ type CostText = (&'static str, String, String);
 /// The table of costs: algorithm, variant, and the costs under both kinds of ties.
 #[pyfunction]
 pub(crate) fn costs() -> Vec<(&'static str, &'static str, Vec<CostText>, Vec<CostText>)> {
-    let rows = TABLE.iter().map(|row| {
+    let rows = TABLE.iter().chain(&TABLE_OF_PAPERS);
+    let rows = rows.map(|row| {
         let [combine, keep] = [Ties::Combine, Ties::Keep].map(|ties| texts(&row.costs(ties)));
         (row.algorithm, row.variant, combine, keep)
     });

@@ -1,4 +1,4 @@
-//! `slidewise._core`: the Python bindings of `slidewise-core`.
+//! `slidewise._core`: the Python bindings of `slidewise-core` and `slidewise-papers`.
 //!
 //! They convert values, times and errors, import and export Arrow arrays, and lock
 //! windows. They hold no algorithm.
@@ -15,11 +15,12 @@
 //! spec keys
 //! dtype_inference udaf
 //! keyed_inputs sketches untyped
-//! hashing key_bytes row_numbers waiting
-//! arrow batch_message catalogue clock inputs native
+//! catalogue hashing key_bytes row_numbers waiting
+//! algorithms arrow batch_message clock inputs native
 //! errors forks object_store scalars schedules signals
 //! ```
 
+mod algorithms;
 mod answers;
 mod arrow;
 mod batch_message;

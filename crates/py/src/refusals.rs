@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use slidewise_core::window::Refused;
-use slidewise_core::window::planned::algorithm::ALGORITHMS;
 
+use crate::algorithms;
 use crate::clock::Clock;
 use crate::errors::{OutOfOrderError, spec_error};
 use crate::locking::Access;
@@ -145,7 +145,7 @@ impl Access {
 pub(crate) type Migrated<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 fn answering_ranges(but: &str) -> String {
-    let names = ALGORITHMS.iter().filter(|info| info.ranges);
+    let names = algorithms::all().filter(|info| info.ranges);
     let names = names.map(|info| info.name).filter(|name| *name != but);
     names.collect::<Vec<_>>().join(", ")
 }

@@ -10,8 +10,8 @@ use slidewise_core::aggregate::native::{Functions, NativeLower};
 use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
-use slidewise_core::window::planned::algorithm::{Algorithm, AlgorithmInfo};
 
+use crate::algorithms::Algorithm;
 use crate::clock::Clock;
 use crate::errors::internal_error;
 use crate::inputs::{InputColumn, InputTuple, NANS, Nan, Role, Type, named, read_input};
@@ -125,13 +125,14 @@ impl Spec {
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
         let serves = |algorithm: &Algorithm| match self.queries {
-            Some(_) => algorithm.serves_queries() && self.ranges == 0,
-            None => algorithm.is_shared() || self.ranges == 0,
+            Some(_) => algorithm.properties.queries && self.ranges == 0,
+            None => algorithm.properties.shared || self.ranges == 0,
         };
-        let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
+        let mut properties = self.begins.iter().map(|algorithm| algorithm.properties);
+        let mut laws = properties.clone().filter_map(|properties| properties.law);
         let holistic = self.aggs.iter().any(|agg| agg.kind.is_holistic());
         let whole = laws.all(|law| obeys(law, &self.aggs, self.inputs.len()))
-            && (!holistic || self.begins.iter().all(|algorithm| algorithm.keeps_values()))
+            && (!holistic || properties.all(|properties| properties.keeps_values))
             && !(holistic && self.is_shared())
             && self.begins.iter().all(serves)
             && self.places.iter().all(|place| *place < self.ranges)
@@ -167,7 +168,7 @@ impl Spec {
 
     /// Whether late entries are taken up to a latency bound.
     pub(crate) fn is_bounded(&self) -> bool {
-        matches!(self.begins[0], Algorithm::DabaLate { .. })
+        self.begins[0].is_bounded()
     }
 
     /// Whether a window of it may hold Python objects.
@@ -251,7 +252,7 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
     let names: [String; 2] = plan.getattr("begins")?.extract()?;
     let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;
     let read = |name: &String| {
-        let algorithm = AlgorithmInfo::find(name).and_then(|info| info.with(&given));
+        let algorithm = Algorithm::find(name, &given);
         algorithm.ok_or_else(|| internal_error(&format!("a window's plan has algorithm {name:?}")))
     };
     Ok([read(&names[0])?, read(&names[1])?])

@@ -12,10 +12,7 @@ use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::Ties;
 use slidewise_core::window::fifo::shared::Reach;
-use slidewise_core::window::planned::algorithm::Algorithm;
 use slidewise_core::window::planned::any::{AnyWindow, Granted};
-use slidewise_core::window::planned::plain::window;
-use slidewise_core::window::planned::{auto, queries as query_windows, shared as shared_windows};
 use slidewise_core::window::queries::Due;
 use slidewise_core::window::queries::schedule::Schedule;
 use slidewise_core::window::row_log::RowLog;
@@ -493,20 +490,20 @@ fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow
         .iter()
         .map(|dtype| dtype.map_or(DType::I64, Type::core))
         .collect();
-    let algorithm = match (spec.begins(&dtypes), latency) {
-        (Algorithm::DabaLate { .. }, Some(bound)) => Algorithm::DabaLate { bound },
-        (algorithm, _) => algorithm,
-    };
+    let mut algorithm = spec.begins(&dtypes);
+    if let Some(bound) = latency {
+        algorithm = algorithm.with_latency(bound);
+    }
     if let Some(queries) = spec.queries {
-        return query_windows::window(algorithm, queries, &spec.aggs, &dtypes);
+        return algorithm.queries(queries, &spec.aggs, &dtypes);
     }
     if spec.is_shared() {
-        return shared_windows::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
+        return algorithm.shared(spec.ranges, &spec.aggs, &dtypes);
     }
     if spec.auto {
-        return auto::window(algorithm, &spec.aggs, &dtypes, spec.ties);
+        return algorithm.auto(&spec.aggs, &dtypes, spec.ties);
     }
-    window(algorithm, &spec.aggs, &dtypes, spec.ties)
+    algorithm.window(&spec.aggs, &dtypes, spec.ties)
 }
 
 type Log = RowLog<Object>;

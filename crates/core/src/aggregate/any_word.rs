@@ -1,8 +1,8 @@
 //! One monoid for all words: the sums, the minimum, the maximum.
 //!
 //! The aggregation is chosen at run time, by a branch that always goes the same way. So
-//! every structure of a paper is compiled once for this monoid, and not three times for the
-//! monoids of [`word`](super::word).
+//! every structure that [`plan_fewest`](super::plan_fewest) plans is compiled once for this
+//! monoid, and not three times for the monoids of [`word`](super::word).
 
 use super::column::Column;
 use super::twofold::Twofold;

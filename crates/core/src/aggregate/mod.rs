@@ -465,8 +465,8 @@ where
     }
 }
 
-/// Like [`plan_few`], with the fewest: also the words share one. For the many structures
-/// that exist for comparison.
+/// Like [`plan_few`], with the fewest: also the words share one. For structures that "auto"
+/// never takes, and for queries, which combine slices and few entries.
 pub fn plan_fewest<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,

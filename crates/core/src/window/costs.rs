@@ -198,6 +198,12 @@ pub struct CostCard {
 }
 
 impl CostCard {
+    /// The same for a variant.
+    pub const fn variant(mut self, variant: &'static str) -> Self {
+        self.variant = variant;
+        self
+    }
+
     pub fn costs(&self, ties: Ties) -> Costs {
         if ties == Ties::Keep || !self.open {
             return self.kept;
@@ -216,7 +222,8 @@ impl CostCard {
     }
 }
 
-const fn n(entries: f64, one: f64) -> Amount {
+/// a n + d.
+pub const fn n(entries: f64, one: f64) -> Amount {
     Amount::Exactly(Formula {
         entries,
         log_up: 0.0,
@@ -225,7 +232,8 @@ const fn n(entries: f64, one: f64) -> Amount {
     })
 }
 
-const fn logs(log_up: f64, log_down: f64, one: f64) -> Amount {
+/// b ⌈log₂ n⌉ + c ⌊log₂ n⌋ + d.
+pub const fn logs(log_up: f64, log_down: f64, one: f64) -> Amount {
     Amount::Exactly(Formula {
         entries: 0.0,
         log_up,
@@ -234,27 +242,32 @@ const fn logs(log_up: f64, log_down: f64, one: f64) -> Amount {
     })
 }
 
-const fn up(log_up: f64, one: f64) -> Amount {
+/// b ⌈log₂ n⌉ + d.
+pub const fn up(log_up: f64, one: f64) -> Amount {
     logs(log_up, 0.0, one)
 }
 
-const fn down(log_down: f64, one: f64) -> Amount {
+/// c ⌊log₂ n⌋ + d.
+pub const fn down(log_down: f64, one: f64) -> Amount {
     logs(0.0, log_down, one)
 }
 
-const fn one(one: f64) -> Amount {
+/// d.
+pub const fn one(one: f64) -> Amount {
     n(0.0, one)
 }
 
-const fn cost(amortised: Amount, worst: Amount) -> Cost {
+pub const fn cost(amortised: Amount, worst: Amount) -> Cost {
     Cost { amortised, worst }
 }
 
-const fn always(amount: Amount) -> Cost {
+/// A cost that is the same in the worst case.
+pub const fn always(amount: Amount) -> Cost {
     cost(amount, amount)
 }
 
-const fn row(algorithm: &'static str, kept: Costs) -> CostCard {
+/// A row of a structure with an open entry.
+pub const fn row(algorithm: &'static str, kept: Costs) -> CostCard {
     CostCard {
         algorithm,
         variant: "",
@@ -264,7 +277,7 @@ const fn row(algorithm: &'static str, kept: Costs) -> CostCard {
 }
 
 /// A row of a structure without an open entry.
-const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> CostCard {
+pub const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> CostCard {
     CostCard {
         algorithm,
         variant,
@@ -273,12 +286,13 @@ const fn closed(algorithm: &'static str, variant: &'static str, kept: Costs) -> 
     }
 }
 
-const NONE: Cost = always(one(0.0));
+pub const NONE: Cost = always(one(0.0));
 const ONE: Cost = always(one(1.0));
-const LOG_N: Amount = Amount::Order("log n");
+pub const LOG_N: Amount = Amount::Order("log n");
 const MOVED: Amount = one(MOVED_AT_ONCE as f64);
 
-const STACKS: Costs = Costs {
+/// Two stacks, without a cache.
+pub const STACKS: Costs = Costs {
     insert: ONE,
     evict: cost(one(1.0), n(1.0, -1.0)),
     query: ONE,
@@ -289,28 +303,14 @@ const STACKS: Costs = Costs {
     moves: n(1.0, 0.0),
 };
 
-const BANKERS: Costs = Costs {
+/// DABA without a cache of the answer.
+pub const BANKERS: Costs = Costs {
     insert: cost(one(2.0), one(3.0)),
     evict: cost(one(1.0), one(2.0)),
     slide: cost(one(4.0), one(6.0)),
     moves: MOVED,
     ..STACKS
 };
-
-/// Figure 14 of the report on DABA.
-const UNCACHED: Costs = Costs {
-    insert: cost(one(2.5), one(4.0)),
-    evict: cost(one(1.5), one(3.0)),
-    slide: cost(one(5.0), one(8.0)),
-    ..BANKERS
-};
-
-const fn cached(costs: Costs) -> Costs {
-    Costs {
-        repeated: one(0.0),
-        ..costs
-    }
-}
 
 const SUBTRACTING: Costs = Costs {
     insert: ONE,
@@ -322,28 +322,8 @@ const SUBTRACTING: Costs = Costs {
     ..STACKS
 };
 
-const FLAT_FAT: Costs = Costs {
-    insert: NONE,
-    evict: NONE,
-    query: cost(up(2.0, 1.0), n(1.0, -1.0)),
-    repeated: LOG_N,
-    slide: cost(up(2.0, 1.0), n(1.0, -2.0)),
-    moves: n(5.0, 0.0),
-    ..STACKS
-};
-
-const BTREE: Costs = Costs {
-    insert: always(LOG_N),
-    evict: always(LOG_N),
-    query: NONE,
-    repeated: one(0.0),
-    slide: always(LOG_N),
-    moves: LOG_N,
-    ..STACKS
-};
-
 /// FiBA; the combines of a slide depend on what a node holds.
-const fn fingers(slide: f64) -> Costs {
+pub const fn fingers(slide: f64) -> Costs {
     Costs {
         insert: cost(Amount::Order("1"), LOG_N),
         evict: cost(Amount::Order("1"), LOG_N),
@@ -365,7 +345,7 @@ const fn fingers_that_shrink(slide: f64) -> Costs {
 }
 
 /// The table, in the order in which algorithms are shown; the default of each comes first.
-pub static TABLE: [CostCard; 26] = [
+pub static TABLE: [CostCard; 9] = [
     closed("fiba", "", fingers_that_shrink(5.2)),
     closed("fiba", "custom aggregations", fingers_that_shrink(5.5)),
     row("daba_lite", BANKERS),
@@ -377,47 +357,17 @@ pub static TABLE: [CostCard; 26] = [
         },
     ),
     row("subtract_on_evict", SUBTRACTING),
-    CostCard {
-        variant: "Inv",
-        ..row("slick_deque", SUBTRACTING)
-    },
-    CostCard {
-        variant: "Non-Inv",
-        ..row(
-            "slick_deque",
-            Costs {
-                insert: cost(one(2.0), n(1.0, -1.0)),
-                evict: NONE,
-                slide: cost(one(2.0), n(1.0, -1.0)),
-                ..SUBTRACTING
-            },
-        )
-    },
+    row("slick_deque", SUBTRACTING).variant("Inv"),
     row(
-        "amta",
+        "slick_deque",
         Costs {
-            insert: cost(one(2.0), down(1.0, 1.0)),
-            evict: cost(one(1.0), up(2.0, -3.0)),
-            slide: cost(one(4.0), up(3.0, -3.0)),
-            evict_until: Bulk::AtMost(up(2.0, -3.0)),
-            moves: n(6.0, 0.0),
-            ..STACKS
-        },
-    ),
-    row("flat_fat", FLAT_FAT),
-    closed("reactive", "", FLAT_FAT),
-    row(
-        "b_int",
-        Costs {
-            insert: cost(one(1.0), down(1.0, 0.0)),
+            insert: cost(one(2.0), n(1.0, -1.0)),
             evict: NONE,
-            query: cost(up(1.0, -1.0), up(2.0, -3.0)),
-            repeated: LOG_N,
-            slide: cost(up(1.0, 0.0), logs(1.0, 1.0, -1.0)),
-            moves: n(6.0, 0.0),
-            ..STACKS
+            slide: cost(one(2.0), n(1.0, -1.0)),
+            ..SUBTRACTING
         },
-    ),
+    )
+    .variant("Non-Inv"),
     row(
         "flat_fit",
         Costs {
@@ -430,35 +380,6 @@ pub static TABLE: [CostCard; 26] = [
             ..STACKS
         },
     ),
-    row("daba_chain", BANKERS),
-    row(
-        "daba_late",
-        Costs {
-            query: always(one(4.0)),
-            repeated: one(4.0),
-            ..fingers(21.8)
-        },
-    ),
-    closed("btree", "", BTREE),
-    closed("fiba_published", "", fingers(16.8)),
-    closed("fiba_published", "arity=2", fingers(11.0)),
-    closed("fiba_published", "arity=8", fingers(24.3)),
-    closed("fiba_published", "arity=16", fingers(37.0)),
-    row("daba", cached(BANKERS)),
-    CostCard {
-        variant: "caching=False",
-        ..row("daba", UNCACHED)
-    },
-    row("aba", cached(STACKS)),
-    CostCard {
-        variant: "caching=False",
-        ..row("aba", STACKS)
-    },
-    row("two_stacks", cached(STACKS)),
-    CostCard {
-        variant: "caching=False",
-        ..row("two_stacks", STACKS)
-    },
     closed(
         "recalculate",
         "",

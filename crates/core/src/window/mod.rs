@@ -1,14 +1,12 @@
-//! Windows: one file or folder per algorithm, all of which implement [`Window`].
+//! Windows, all of which implement [`Window`]: a structure for any order ([`fiba`]),
+//! structures for entries in order ([`fifo`]), [`queries`] with range and slide over one of
+//! them, and what finds a window by the names of algorithm and aggregations ([`planned`]).
 
-pub mod btree;
 pub mod costs;
-pub mod daba_late;
 pub mod fiba;
-pub mod fiba_published;
 pub mod fifo;
 pub mod planned;
 pub mod queries;
-pub mod reactive;
 pub mod recalculate;
 pub mod row_log;
 pub mod shape;

@@ -35,7 +35,7 @@ thread_local! {
 impl Step {
     /// Counts the step.
     #[inline(always)]
-    pub(super) fn note(self) {
+    pub fn note(self) {
         if cfg!(debug_assertions) {
             COUNTS.with(|counts| {
                 let count = &counts[self as usize];

@@ -5,13 +5,13 @@
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
+use crate::algorithms::{self, Known};
 use crate::common::Random;
 use crate::common::script::{Claims, Generator, Op, seeds};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
-use slidewise_core::window::planned::algorithm::Algorithm;
-use slidewise_core::window::planned::algorithm::{ALGORITHMS, AlgorithmInfo};
+use slidewise_core::window::planned::algorithm::{Algorithm, Properties};
 use slidewise_core::window::planned::any::AnyWindow;
 use slidewise_core::window::planned::auto;
 use slidewise_core::window::planned::plain::window;
@@ -101,7 +101,7 @@ fn contents(window: &mut Any) -> Vec<(i64, Vec<Answer<i64>>)> {
 }
 
 /// The refusal of an operation by a structure that holds these times.
-fn refusal(times: &[i64], info: &AlgorithmInfo, op: &Op) -> Option<Refused> {
+fn refusal(times: &[i64], info: &Properties, op: &Op) -> Option<Refused> {
     let (oldest, youngest) = (*times.first()?, *times.last()?);
     let late = |time: i64| (time < youngest).then_some(Refused::Late { time, youngest });
     match op {
@@ -140,20 +140,24 @@ fn restored(window: &Any, fresh: &Any) -> Any {
 }
 
 /// Runs one script; returns whether the window migrated.
-fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
-    let begins = first.with(&[]).expect("it has defaults");
+fn compare(first: Known, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
     let aggs = aggs(kinds);
-    let fresh: Any = auto::window(begins, &aggs, &[dtype], ties);
+    let fresh: Any = auto::window(first.window(&aggs, &[dtype], ties));
     let mut auto = fresh.boxed_clone();
     let mut oracle: Any = window(Algorithm::Recalculate, &aggs, &[dtype], ties);
     let mut generator = Generator::new(seed, Claims::InOrder);
     let mut cause = None;
     for at in 0..64 {
         let op = generator.op();
-        let at = || format!("seed {seed}, step {at}, {op:?} on {}", first.name);
+        let at = || {
+            format!(
+                "seed {seed}, step {at}, {op:?} on {}",
+                first.properties.name
+            )
+        };
         cause = cause.or_else(|| {
             let times: Vec<i64> = contents(&mut oracle).iter().map(|entry| entry.0).collect();
-            refusal(&times, first, &op)
+            refusal(&times, first.properties, &op)
         });
         assert_eq!(
             step(&mut auto, &op, dtype),
@@ -182,14 +186,14 @@ fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, 
 fn whatever_it_begins_with(request: usize) {
     let (kinds, dtype) = REQUESTS[request];
     let (mut over, mut all) = (0, 0);
-    for info in ALGORITHMS.iter().filter(|info| info.in_order) {
-        let law = info.law();
+    for first in algorithms::all().filter(|known| known.properties.in_order) {
+        let law = first.properties.law;
         if law.is_some_and(|law| !obeys(law, &aggs(kinds), 1)) {
             continue;
         }
         for seed in seeds(3) {
             let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
-            over += u64::from(compare(info, (kinds, dtype), ties, seed));
+            over += u64::from(compare(first, (kinds, dtype), ties, seed));
             all += 1;
         }
     }
@@ -222,15 +226,14 @@ refuses_and_loses_nothing! {
 #[test]
 fn what_it_begins_with_hands_over_half_way_through_anything() {
     let mut random = Random(7);
-    for info in ALGORITHMS.iter().filter(|info| info.in_order) {
-        let (kinds, dtype) = match info.law() {
+    for first in algorithms::all().filter(|known| known.properties.in_order) {
+        let (kinds, dtype) = match first.properties.law {
             None => (&[Kind::Collect][..], DType::I64),
             Some(law) if obeys(law, &aggs(&[Kind::Sum]), 1) => (&[Kind::Sum][..], DType::I64),
             Some(_) => (&[Kind::Max][..], DType::I64),
         };
         for entries in (0..200).chain([1000, 5000]) {
-            let begins = info.with(&[]).expect("it has defaults");
-            let mut auto: Any = auto::window(begins, &aggs(kinds), &[dtype], Ties::Keep);
+            let mut auto: Any = auto::window(first.window(&aggs(kinds), &[dtype], Ties::Keep));
             let evicted = random.below(entries as u64 + 1) as i64;
             for time in 0..entries {
                 auto.insert(time, &[Cell::I64(time)]).unwrap();
@@ -242,7 +245,12 @@ fn what_it_begins_with_hands_over_half_way_through_anything() {
             let before = contents(&mut auto);
             auto.migrate(Refused::Range { lo: 0, hi: 1 });
             auto.check().unwrap();
-            assert_eq!(contents(&mut auto), before, "{} of {entries}", info.name);
+            assert_eq!(
+                contents(&mut auto),
+                before,
+                "{} of {entries}",
+                first.properties.name
+            );
         }
     }
 }
@@ -250,7 +258,9 @@ fn what_it_begins_with_hands_over_half_way_through_anything() {
 #[test]
 fn a_cause_that_is_none_is_damage() {
     let aggs = aggs(&[Kind::Sum]);
-    let fresh: Any = auto::window(Algorithm::TwoStacksLite, &aggs, &[DType::I64], Ties::Keep);
+    let mut firsts = algorithms::all().filter(|known| known.properties.in_order);
+    let first = firsts.next().expect("an algorithm for entries in order");
+    let fresh: Any = auto::window(first.window(&aggs, &[DType::I64], Ties::Keep));
     let mut moved = fresh.boxed_clone();
     moved.migrate(Refused::Late {
         time: 3,

@@ -1,70 +1,18 @@
 //! The costs of a shared plan, asserted by counting: entries are folded into slices once for
 //! all queries, and a final aggregator takes the combines of SlickDeque §4.1 per slice.
 
-use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
-use slidewise_core::monoid::{Entry, Monoid};
+use crate::common::monoids::{Affine, Largest, Tally, take_combines};
+use crate::suite::full_windows::{RANGES, SLIDES, all_ranges, in_full_windows};
+use slidewise_core::monoid::Entry;
 use slidewise_core::window::Window;
 use slidewise_core::window::fifo::slick_deque::SlickDeque;
 use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::planned::algorithm::Algorithm;
 use slidewise_core::window::planned::queries::aggregator;
-use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
+use slidewise_core::window::queries::final_aggregator::of_structure;
 use slidewise_core::window::queries::plan::{Query, Unit, count_edges};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 use slidewise_core::window::queries::{Planning, QueryWindow};
-
-const SLIDES: [i64; 3] = [1, 4, 25];
-const RANGES: [i64; 4] = [1, 2, 16, 128];
-
-/// Queries of 1 to n slices each, answered after every slice: max-multi-query.
-fn all_ranges<M: Monoid>(
-    monoid: M,
-    aggregator: Box<dyn FinalAggregator<M>>,
-    slide: i64,
-    n: i64,
-) -> QueryWindow<M> {
-    let query = |slices| Query {
-        unit: Unit::Entries,
-        range: slices * slide,
-        slide,
-    };
-    let queries = (1..=n).map(|slices| Some(query(slices))).collect();
-    let mut window = QueryWindow::new(monoid, aggregator, 0);
-    window.start(Schedule::new(ScheduleOptions::default(), queries));
-    window
-}
-
-/// Combines and inverses for a slice and its answers.
-fn slice<M: Monoid<In = i64>>(window: &mut QueryWindow<M>, slide: i64, at: i64) -> (u64, u64) {
-    take_combines();
-    take_inverses();
-    for entry in at * slide..(at + 1) * slide {
-        window.insert(entry, Entry::Raw(7));
-    }
-    let answers = window.take_due().len();
-    assert_eq!(answers, window.schedule().live().count());
-    (take_combines(), take_inverses())
-}
-
-/// Each case calls `check` with the slide, n, and what a slice takes of a full window.
-fn in_full_windows<M: Monoid<In = i64>>(
-    monoid: M,
-    aggregator: impl Fn(&M) -> Box<dyn FinalAggregator<M>>,
-    check: impl Fn(i64, u64, (u64, u64)),
-) {
-    for slide in SLIDES {
-        for n in RANGES {
-            let of = aggregator(&monoid);
-            let mut window = all_ranges(monoid.clone(), of, slide, n);
-            for at in 0..2 * n + 20 {
-                let spent = slice(&mut window, slide, at);
-                if at >= n {
-                    check(slide, n as u64, spent);
-                }
-            }
-        }
-    }
-}
 
 /// Inv: 2n per slice, exactly.
 #[test]
@@ -100,22 +48,6 @@ fn flat_fit_takes_one_per_slice_and_range() {
         let most = slide as u64 - 1 + n;
         assert!(spent <= most, "{spent} for slide {slide}, {n} ranges");
     });
-}
-
-/// FlatFAT and B-Int: at most log₂ n per slice and range, and log₂ n for the slice itself.
-#[test]
-fn trees_take_a_logarithm_per_slice_and_range() {
-    for algorithm in [Algorithm::FlatFat { capacity: 1 }, Algorithm::BInt] {
-        let of = |monoid: &Affine<0>| aggregator(algorithm, monoid);
-        in_full_windows(Affine::<0>, of, |slide, n, (spent, _)| {
-            let log = u64::from(n.next_power_of_two().ilog2()) + 1;
-            let most = slide as u64 - 1 + 2 * (n + 1) * log;
-            assert!(
-                spent <= most,
-                "{spent} by {algorithm:?}, slide {slide}, {n} ranges"
-            );
-        });
-    }
 }
 
 /// Non-Inv: fewer than two comparisons per slice, amortised, for all ranges together.
@@ -173,7 +105,7 @@ fn an_entry_takes_one_combine() {
             slide: 1000,
         })
     });
-    for algorithm in [Algorithm::FlatFit, Algorithm::DabaChain, Algorithm::Fiba] {
+    for algorithm in [Algorithm::FlatFit, Algorithm::Fiba] {
         let of = aggregator(algorithm, &Affine::<0>);
         let mut window = QueryWindow::new(Affine::<0>, of, 0);
         window.start(Schedule::new(

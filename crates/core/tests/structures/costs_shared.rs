@@ -4,7 +4,6 @@ use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
-use slidewise_core::window::fifo::daba_chain::DabaChain;
 use slidewise_core::window::fifo::flat_fit::FlatFit;
 use slidewise_core::window::fifo::shared::{Reach, Shared, SharedWindow};
 use slidewise_core::window::fifo::slick_deque::SlickDeque;
@@ -48,26 +47,6 @@ fn slick_deque_inv_costs_two_per_slide_and_range() {
                 assert!(at < n || spent == each, "{spent:?} for {ranges} of {n}");
             }
         }
-    }
-}
-
-/// daba_chain: at most 3 an insert, 5 and 2 per range, in any one slide.
-#[test]
-fn daba_chain_costs_seven_per_slide_and_range() {
-    for ranges in [1, 2, 5, 16] {
-        let reaches: Vec<Reach> = (0..ranges).map(|at| Reach::Entries(3 << at)).collect();
-        let mut window = SharedWindow::new(DabaChain::new(Affine::<0>, ranges), ranges);
-        let mut most = 0;
-        for at in 0..1 << (ranges + 3).min(18) {
-            take_combines();
-            slide(&mut window, &reaches, at, 7);
-            most = most.max(take_combines());
-        }
-        let bound = 3 + 5 * (ranges as u64 - 1) + 2 + 2 * ranges as u64 - 1;
-        assert!(
-            most <= bound,
-            "{most} combines for {ranges} ranges, bound {bound}"
-        );
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::Random;
 use crate::common::costs::sizes;
 use crate::common::script::seeds;
-use crate::heavy::{Heavy, Nothing, take_copies};
+use crate::suite::heavy::{Heavy, Nothing, take_copies};
 use slidewise_core::window::costs::MOVED_AT_ONCE;
 use slidewise_core::window::fifo::queue::Queue;
 use slidewise_core::window::steps::{self, Step};

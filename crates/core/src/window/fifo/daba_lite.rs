@@ -15,7 +15,7 @@
 //! |          | length                                                                 |
 //! | choose   | in order, where every single operation must be fast                    |
 //!
-//! Idea: of the two partials that [`daba`](super::daba) keeps per entry only one is ever
+//! Idea: of the two partials that `daba` keeps per entry only one is ever
 //! read again. In l_R and l_B that is the value, as long as the fold of each is kept in
 //! one place; in the rest of the front it is the aggregate.
 //!

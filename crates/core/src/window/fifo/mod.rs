@@ -3,27 +3,18 @@
 //! They keep no times: a value is inserted after the youngest, and the oldest is evicted.
 //! [`InOrder`](in_order::InOrder) makes a window of any of them.
 
-pub mod aba;
-pub mod amta;
-pub mod b_int;
 pub mod checks;
-pub mod daba;
-pub mod daba_chain;
 pub mod daba_lite;
 pub mod daba_pointers;
-mod dyadic;
 pub(super) mod entries;
-pub mod flat_fat;
 pub mod flat_fit;
 pub mod in_order;
-pub mod items;
 pub mod queue;
 mod rings;
 pub mod shared;
 pub mod slick_deque;
 pub mod slick_deque_inv;
 pub mod subtract_on_evict;
-pub mod two_stacks;
 pub mod two_stacks_lite;
 
 use crate::monoid::Monoid;
@@ -106,42 +97,6 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
 #[inline(never)]
 fn rarely<F, A>(it: &mut F, rare: impl FnOnce(&mut F) -> A) -> A {
     rare(it)
-}
-
-/// The last answer, kept while nothing changes: query caching (DABA §4, figure 17).
-#[derive(Clone, Debug)]
-pub struct QueryCache<P> {
-    /// Whether answers are kept at all.
-    on: bool,
-    answer: Option<P>,
-}
-
-impl<P: Clone> QueryCache<P> {
-    pub fn new(on: bool) -> Self {
-        Self { on, answer: None }
-    }
-
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
-    /// To be called by every operation that changes the window.
-    #[inline]
-    pub fn invalidate(&mut self) {
-        self.answer = None;
-    }
-
-    #[inline]
-    pub fn kept(&self) -> Option<P> {
-        self.answer.clone()
-    }
-
-    #[inline]
-    pub fn keep(&mut self, answer: &P) {
-        if self.on {
-            self.answer = Some(answer.clone());
-        }
-    }
 }
 
 /// Combines two optional partials; a missing one takes no combine.

@@ -1,64 +1,19 @@
 //! The table of algorithms by name: the law that each needs, its operations and parameters.
+//!
+//! A crate with more structures has an enum and a table of its own, of the same form.
 
 use crate::monoid::Law;
-use crate::window::fiba_published::Options;
 
-/// An algorithm with its parameters.
+/// An algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    Amta,
-    BInt,
-    BTree { arity: usize },
-    DabaChain,
-    DabaLate { bound: i64 },
     Fiba,
-    FibaPublished { arity: usize, options: Options },
-    FlatFat { capacity: usize },
-    FlatFit,
-    Reactive,
-    Recalculate,
-    SlickDeque,
-    SubtractOnEvict,
-    TwoStacks { caching: bool },
-    TwoStacksLite,
-    Aba { caching: bool },
-    Daba { caching: bool },
     DabaLite,
-}
-
-impl Algorithm {
-    /// The law it cannot do without.
-    pub fn law(self) -> Option<Law> {
-        match self {
-            Self::SubtractOnEvict => Some(Law::Inverse),
-            Self::SlickDeque => Some(Law::InverseOrSelection),
-            _ => None,
-        }
-    }
-
-    /// Whether it keeps all values of a window, as holistic aggregations need.
-    pub fn keeps_values(self) -> bool {
-        matches!(self, Self::Fiba | Self::Recalculate)
-    }
-
-    /// Whether [`queries`](super::queries) makes windows of it.
-    pub fn serves_queries(self) -> bool {
-        self == Self::Fiba || self.is_shared()
-    }
-
-    /// Whether [`shared`](super::shared) makes windows of it.
-    pub fn is_shared(self) -> bool {
-        matches!(
-            self,
-            Self::Amta
-                | Self::BInt
-                | Self::DabaChain
-                | Self::FlatFat { .. }
-                | Self::FlatFit
-                | Self::Recalculate
-                | Self::SlickDeque
-        )
-    }
+    TwoStacksLite,
+    SubtractOnEvict,
+    SlickDeque,
+    FlatFit,
+    Recalculate,
 }
 
 /// A parameter of an algorithm; flags are 0 and 1.
@@ -87,37 +42,55 @@ impl Allowed {
     }
 }
 
-/// The properties of an algorithm.
-#[derive(Debug)]
-pub struct AlgorithmInfo {
+/// The properties of an algorithm, whatever its enum.
+#[derive(Clone, Copy, Debug)]
+pub struct Properties {
     pub name: &'static str,
     /// Takes entries in order only.
     pub in_order: bool,
     /// Answers for parts of the window.
     pub ranges: bool,
+    /// The law it cannot do without.
+    pub law: Option<Law>,
+    /// Serves many ranges over one stream, too: see [`shared`](super::shared).
+    pub shared: bool,
+    /// Serves queries with range and slide, too: see [`queries`](super::queries).
+    pub queries: bool,
+    /// Keeps all values of a window, as holistic aggregations need.
+    pub keeps_values: bool,
     pub parameters: &'static [Parameter],
-    /// The algorithm, given a value per parameter.
-    make: fn(&[i64]) -> Algorithm,
 }
 
-impl AlgorithmInfo {
-    /// The law it cannot do without.
-    pub fn law(&self) -> Option<Law> {
-        self.with(&[]).and_then(Algorithm::law)
-    }
+impl Properties {
+    /// Those of an algorithm that takes entries in any order.
+    pub const ANY_ORDER: Self = Self {
+        name: "",
+        in_order: false,
+        ranges: true,
+        law: None,
+        shared: false,
+        queries: false,
+        keeps_values: false,
+        parameters: &[],
+    };
 
-    /// Whether it serves many ranges over one stream, too.
-    pub fn shared(&self) -> bool {
-        self.with(&[]).is_some_and(Algorithm::is_shared)
-    }
+    /// Those of an algorithm for entries in order.
+    pub const IN_ORDER: Self = Self {
+        in_order: true,
+        ranges: false,
+        ..Self::ANY_ORDER
+    };
 
-    pub fn find(name: &str) -> Option<&'static Self> {
-        ALGORITHMS.iter().find(|info| info.name == name)
-    }
+    /// Those of an algorithm for entries in order that serves many ranges and queries.
+    pub const SHARED: Self = Self {
+        shared: true,
+        queries: true,
+        ..Self::IN_ORDER
+    };
 
-    /// The algorithm with its parameters, of which those not given take their defaults;
-    /// `None` if one is unknown or has a value it cannot have.
-    pub fn with(&self, given: &[(String, i64)]) -> Option<Algorithm> {
+    /// A value per parameter, of which those not given take their defaults; `None` if one is
+    /// unknown or has a value it cannot have.
+    pub fn values(&self, given: &[(String, i64)]) -> Option<Vec<i64>> {
         let known = |name: &str| self.parameters.iter().find(|p| p.name == name);
         let fits =
             |(name, value): &(String, i64)| known(name)?.allowed.admits(*value).then_some(());
@@ -126,174 +99,66 @@ impl AlgorithmInfo {
             let given = given.iter().find(|(name, _)| name == parameter.name);
             given.map_or(parameter.default, |(_, value)| *value)
         });
-        Some((self.make)(&values.collect::<Vec<_>>()))
+        Some(values.collect())
     }
 }
 
-const ANY_ORDER: AlgorithmInfo = AlgorithmInfo {
-    name: "",
-    in_order: false,
-    ranges: true,
-    parameters: &[],
-    make: |_| Algorithm::Recalculate,
-};
-
-const IN_ORDER: AlgorithmInfo = AlgorithmInfo {
-    in_order: true,
-    ranges: false,
-    ..ANY_ORDER
-};
-
-/// The minimum arity of a published tree.
-const ARITY: Parameter = Parameter {
-    name: "arity",
-    default: 4,
-    allowed: Allowed::OneOf(&[2, 4, 8, 16]),
-};
-
-/// Keeps what was computed, for another query or for the steps that follow.
-const CACHING: &[Parameter] = &[Parameter {
-    name: "caching",
-    default: 1,
-    allowed: Allowed::Flag,
-}];
-
 /// The algorithms, in the order in which they are shown.
-pub static ALGORITHMS: [AlgorithmInfo; 18] = [
-    AlgorithmInfo {
-        name: "fiba",
-        make: |_| Algorithm::Fiba,
-        ..ANY_ORDER
-    },
-    AlgorithmInfo {
-        name: "daba_lite",
-        make: |_| Algorithm::DabaLite,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "two_stacks_lite",
-        make: |_| Algorithm::TwoStacksLite,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "subtract_on_evict",
-        make: |_| Algorithm::SubtractOnEvict,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "slick_deque",
-        make: |_| Algorithm::SlickDeque,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "amta",
-        ranges: true,
-        make: |_| Algorithm::Amta,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "flat_fat",
-        ranges: true,
-        parameters: &[Parameter {
-            name: "capacity",
-            default: 64,
-            allowed: Allowed::From(1),
-        }],
-        make: |given| Algorithm::FlatFat {
-            capacity: given[0] as usize,
+pub static ALGORITHMS: [(Properties, Algorithm); 7] = [
+    (
+        Properties {
+            name: "fiba",
+            queries: true,
+            keeps_values: true,
+            ..Properties::ANY_ORDER
         },
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "reactive",
-        ranges: true,
-        make: |_| Algorithm::Reactive,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "b_int",
-        ranges: true,
-        make: |_| Algorithm::BInt,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "flat_fit",
-        make: |_| Algorithm::FlatFit,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "daba_chain",
-        make: |_| Algorithm::DabaChain,
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "daba_late",
-        parameters: &[Parameter {
-            name: "latency",
-            default: i64::MAX,
-            allowed: Allowed::From(1),
-        }],
-        make: |given| Algorithm::DabaLate { bound: given[0] },
-        ..ANY_ORDER
-    },
-    AlgorithmInfo {
-        name: "btree",
-        parameters: &[ARITY],
-        make: |given| Algorithm::BTree {
-            arity: given[0] as usize,
+        Algorithm::Fiba,
+    ),
+    (
+        Properties {
+            name: "daba_lite",
+            ..Properties::IN_ORDER
         },
-        ..ANY_ORDER
-    },
-    AlgorithmInfo {
-        name: "fiba_published",
-        parameters: &[
-            ARITY,
-            Parameter {
-                name: "bulk",
-                default: 1,
-                allowed: Allowed::Flag,
-            },
-            Parameter {
-                name: "free_list",
-                default: 1,
-                allowed: Allowed::Flag,
-            },
-        ],
-        make: |given| Algorithm::FibaPublished {
-            arity: given[0] as usize,
-            options: Options {
-                bulk: given[1] == 1,
-                free_list: given[2] == 1,
-            },
+        Algorithm::DabaLite,
+    ),
+    (
+        Properties {
+            name: "two_stacks_lite",
+            ..Properties::IN_ORDER
         },
-        ..ANY_ORDER
-    },
-    AlgorithmInfo {
-        name: "daba",
-        parameters: CACHING,
-        make: |values| Algorithm::Daba {
-            caching: values[0] != 0,
+        Algorithm::TwoStacksLite,
+    ),
+    (
+        Properties {
+            name: "subtract_on_evict",
+            law: Some(Law::Inverse),
+            ..Properties::IN_ORDER
         },
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "aba",
-        parameters: CACHING,
-        make: |values| Algorithm::Aba {
-            caching: values[0] != 0,
+        Algorithm::SubtractOnEvict,
+    ),
+    (
+        Properties {
+            name: "slick_deque",
+            law: Some(Law::InverseOrSelection),
+            ..Properties::SHARED
         },
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "two_stacks",
-        parameters: CACHING,
-        make: |values| Algorithm::TwoStacks {
-            caching: values[0] != 0,
+        Algorithm::SlickDeque,
+    ),
+    (
+        Properties {
+            name: "flat_fit",
+            ..Properties::SHARED
         },
-        ..IN_ORDER
-    },
-    AlgorithmInfo {
-        name: "recalculate",
-        ..ANY_ORDER
-    },
+        Algorithm::FlatFit,
+    ),
+    (
+        Properties {
+            name: "recalculate",
+            shared: true,
+            queries: true,
+            keeps_values: true,
+            ..Properties::ANY_ORDER
+        },
+        Algorithm::Recalculate,
+    ),
 ];

@@ -1,9 +1,9 @@
 //! auto: an in-order structure as long as the data are in order, then FiBA.
 //!
 //! The caller chooses the initial structure. The first call that it refuses (a late insert,
-//! an inner evict, a query of a part) moves all entries to [`Fiba`](crate::window::fiba), once, and
-//! is then executed there. So no call is refused. The window does not migrate back, since
-//! data that were out of order once probably will be again.
+//! an inner evict, a query of a part) moves all entries to [`fiba`](crate::window::fiba),
+//! once, and is then executed there. So no call is refused. The window does not migrate
+//! back, since data that were out of order once probably will be again.
 //!
 //! The migration costs a bulk insert of n entries in order, and calls no user's functions:
 //! it cannot fail half way.
@@ -14,37 +14,27 @@
 
 use std::sync::Arc;
 
-use super::algorithm::Algorithm;
 use super::any::{AnyWindow, Granted};
-use super::plain;
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::widening::{self, Erased};
-use crate::aggregate::{AggSpec, Answer, Cell, DType};
+use crate::aggregate::{Answer, Cell};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::Refused;
 use crate::window::shape::Shape;
-use crate::window::{Refused, Ties};
 
 struct Auto<T> {
     window: Box<dyn AnyWindow<T>>,
     cause: Option<Refused>,
 }
 
-/// An empty window that begins with that algorithm and refuses nothing. Panics like
-/// [`plain::window`](super::plain::window).
-pub fn window<T: Element>(
-    first: Algorithm,
-    aggs: &[AggSpec],
-    dtypes: &[DType],
-    ties: Ties,
-) -> Box<dyn AnyWindow<T>> {
-    let window = plain::window(first, aggs, dtypes, ties);
-    if first == Algorithm::Fiba {
-        return window;
-    }
-    let cause = None;
-    Box::new(Auto { window, cause })
+/// A window that begins as this one, which is empty, and refuses nothing.
+pub fn window<T: Element>(first: Box<dyn AnyWindow<T>>) -> Box<dyn AnyWindow<T>> {
+    Box::new(Auto {
+        window: first,
+        cause: None,
+    })
 }
 
 impl<T: Element> Auto<T> {

@@ -9,10 +9,6 @@ use crate::aggregate::{
 };
 use crate::monoid::{Invertible, Monoid, Selective};
 use crate::window::Ties;
-use crate::window::fifo::amta::Amta;
-use crate::window::fifo::b_int::BInt;
-use crate::window::fifo::daba_chain::DabaChain;
-use crate::window::fifo::flat_fat::FlatFatQueue;
 use crate::window::fifo::flat_fit::FlatFit;
 use crate::window::fifo::slick_deque::SlickDeque;
 use crate::window::fifo::slick_deque_inv::SlickDequeInv;
@@ -24,8 +20,8 @@ use crate::window::recalculate::RecalculateQueue;
 /// `query` appends the present answers of each query in turn.
 ///
 /// # Panics
-/// Like [`plain::window`](super::plain::window), and if the algorithm is not one that
-/// [`Algorithm::serves_queries`] of.
+/// Like [`plain::window`](super::plain::window), and if the algorithm does not serve
+/// [`queries`](super::algorithm::Properties::queries).
 pub fn window<T: Element>(
     algorithm: Algorithm,
     queries: usize,
@@ -62,11 +58,7 @@ fn on<T: Element, A: Aggregation<T>>(
 pub fn aggregator<M: Monoid>(algorithm: Algorithm, monoid: &M) -> Box<dyn FinalAggregator<M>> {
     let monoid = monoid.clone();
     match algorithm {
-        Algorithm::Amta => of_structure(Amta::new(monoid), 1),
-        Algorithm::BInt => of_structure(BInt::new(monoid), 1),
-        Algorithm::DabaChain => of_structure(DabaChain::new(monoid, 1), 1),
         Algorithm::Fiba => fiba(&monoid),
-        Algorithm::FlatFat { capacity } => of_structure(FlatFatQueue::new(monoid, capacity), 1),
         Algorithm::FlatFit => of_structure(FlatFit::new(monoid), 1),
         Algorithm::Recalculate => of_structure(RecalculateQueue::new(monoid), 1),
         other => unreachable!("{other:?} serves one range"),

@@ -9,10 +9,6 @@ use crate::aggregate::{
 };
 use crate::monoid::{Invertible, Selective};
 use crate::window::Ties;
-use crate::window::fifo::amta::Amta;
-use crate::window::fifo::b_int::BInt;
-use crate::window::fifo::daba_chain::DabaChain;
-use crate::window::fifo::flat_fat::FlatFatQueue;
 use crate::window::fifo::flat_fit::FlatFit;
 use crate::window::fifo::shared::{Shared, SharedWindow};
 use crate::window::fifo::slick_deque::SlickDeque;
@@ -23,54 +19,33 @@ use crate::window::recalculate::RecalculateQueue;
 /// turn. Call [`slide`](AnyWindow::slide) after inserts.
 ///
 /// # Panics
-/// Like [`plain::window`](super::plain::window), and if the algorithm is not one that
-/// [`AlgorithmInfo`](super::algorithm::AlgorithmInfo) calls shared.
+/// Like [`plain::window`](super::plain::window), and if the algorithm is not
+/// [`shared`](super::algorithm::Properties::shared).
 pub fn window<T: Element>(
     algorithm: Algorithm,
     ranges: usize,
     aggs: &[AggSpec],
     dtypes: &[DType],
 ) -> Box<dyn AnyWindow<T>> {
-    let build = Build { algorithm, ranges };
     match algorithm {
-        Algorithm::SlickDeque => match plan_selective(aggs, dtypes, Selecting(ranges)) {
-            Some(window) => window,
-            None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
-        },
-        Algorithm::FlatFit => plan_few(aggs, dtypes, Few(ranges)),
-        _ => plan_fewest(aggs, dtypes, build),
-    }
-}
-
-struct Build {
-    algorithm: Algorithm,
-    ranges: usize,
-}
-
-impl Build {
-    fn on<T, A, F>(&self, fifo: F) -> Box<dyn AnyWindow<T>>
-    where
-        T: Element,
-        A: Aggregation<T>,
-        F: Shared<A>,
-    {
-        Typed::boxed(SharedWindow::new(fifo, self.ranges), Ties::Keep)
-    }
-}
-
-impl<T: Element> Visitor<T> for Build {
-    type Out = Box<dyn AnyWindow<T>>;
-
-    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
-        match self.algorithm {
-            Algorithm::Amta => self.on(Amta::new(aggregation)),
-            Algorithm::BInt => self.on(BInt::new(aggregation)),
-            Algorithm::DabaChain => self.on(DabaChain::new(aggregation, self.ranges)),
-            Algorithm::FlatFat { capacity } => self.on(FlatFatQueue::new(aggregation, capacity)),
-            Algorithm::Recalculate => self.on(RecalculateQueue::new(aggregation)),
-            other => unreachable!("{other:?} is planned otherwise"),
+        Algorithm::SlickDeque => {
+            let selecting = plan_selective(aggs, dtypes, Selecting(ranges));
+            let either = selecting.or_else(|| plan_invertible(aggs, dtypes, Subtracting(ranges)));
+            either.expect("an inverse or a selection")
         }
+        Algorithm::FlatFit => plan_few(aggs, dtypes, Few(ranges)),
+        Algorithm::Recalculate => plan_fewest(aggs, dtypes, Fewest(ranges)),
+        other => unreachable!("{other:?} serves one range"),
     }
+}
+
+fn on<T, A, F>(fifo: F, ranges: usize) -> Box<dyn AnyWindow<T>>
+where
+    T: Element,
+    A: Aggregation<T>,
+    F: Shared<A>,
+{
+    Typed::boxed(SharedWindow::new(fifo, ranges), Ties::Keep)
 }
 
 /// For the structure that "auto" takes if the aggregation has no inverse and no selection.
@@ -80,16 +55,28 @@ impl<T: Element> Visitor<T> for Few {
     type Out = Box<dyn AnyWindow<T>>;
 
     fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
-        let window = SharedWindow::new(FlatFit::new(aggregation), self.0);
-        Typed::boxed(window, Ties::Keep)
+        on(FlatFit::new(aggregation), self.0)
     }
 }
 
-impl<T: Element> InvertibleVisitor<T> for Build {
+/// For a structure that "auto" never takes.
+struct Fewest(usize);
+
+impl<T: Element> Visitor<T> for Fewest {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        on(RecalculateQueue::new(aggregation), self.0)
+    }
+}
+
+struct Subtracting(usize);
+
+impl<T: Element> InvertibleVisitor<T> for Subtracting {
     type Out = Box<dyn AnyWindow<T>>;
 
     fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out {
-        self.on(SlickDequeInv::new(aggregation, self.ranges))
+        on(SlickDequeInv::new(aggregation, self.0), self.0)
     }
 }
 
@@ -99,7 +86,6 @@ impl<T: Element> SelectiveVisitor<T> for Selecting {
     type Out = Box<dyn AnyWindow<T>>;
 
     fn visit<A: Aggregation<T> + Selective>(self, aggregation: A) -> Self::Out {
-        let window = SharedWindow::new(SlickDeque::new(aggregation), self.0);
-        Typed::boxed(window, Ties::Keep)
+        on(SlickDeque::new(aggregation), self.0)
     }
 }

@@ -1,0 +1,225 @@
+//! The structures by name, behind one interface.
+
+use slidewise_core::monoid::{Entry, Invertible, Monoid, Selective};
+use slidewise_core::window::fiba::Fiba;
+use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::fifo::daba_lite::DabaLite;
+use slidewise_core::window::fifo::flat_fit::FlatFit;
+use slidewise_core::window::fifo::in_order::InOrder;
+use slidewise_core::window::fifo::shared::Shared;
+use slidewise_core::window::fifo::slick_deque::SlickDeque;
+use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::fifo::two_stacks_lite::TwoStacksLite;
+use slidewise_core::window::recalculate::RecalculateQueue;
+use slidewise_core::window::{Batch, Ties, Window};
+use slidewise_papers::btree::BTree;
+use slidewise_papers::btree::Options;
+use slidewise_papers::daba_late::DabaLate;
+use slidewise_papers::fifo::aba::Aba;
+use slidewise_papers::fifo::amta::Amta;
+use slidewise_papers::fifo::b_int::BInt;
+use slidewise_papers::fifo::daba::Daba;
+use slidewise_papers::fifo::daba_chain::DabaChain;
+use slidewise_papers::fifo::flat_fat::FlatFatQueue;
+use slidewise_papers::fifo::two_stacks::TwoStacks;
+use slidewise_papers::reactive::Reactive;
+
+use crate::measure;
+use crate::operators::Operator;
+use crate::order::{Mode, Order};
+
+/// The measurements, as the members of a JSON object.
+pub type Answer = Result<String, String>;
+
+/// Lateness within which `daba_late` admits entries; here all come in order.
+const BOUND: i64 = 1000;
+
+/// The operations of a round on a window.
+pub trait Subject<M: Monoid> {
+    /// Whether its costs repeat every n items, so that whole windows are measured.
+    const PERIODIC: bool;
+
+    fn insert(&mut self, time: i64, value: M::In);
+    fn evict(&mut self);
+    /// Evicts the m oldest entries, which are those up to a time.
+    fn evict_bulk(&mut self, m: usize, until: i64);
+    /// Inserts at this time and those that follow it.
+    fn insert_bulk(&mut self, first: i64, values: Vec<M::In>);
+    fn query(&mut self) -> M::Partial;
+    fn bytes(&self) -> usize;
+}
+
+/// A structure without times.
+pub struct Bare<F>(pub F);
+
+impl<M: Monoid, F: Fifo<M>> Subject<M> for Bare<F> {
+    const PERIODIC: bool = true;
+
+    #[inline]
+    fn insert(&mut self, _time: i64, value: M::In) {
+        let partial = self.0.monoid().lift(&value);
+        self.0.insert(partial);
+    }
+    #[inline]
+    fn evict(&mut self) {
+        self.0.evict();
+    }
+    fn evict_bulk(&mut self, m: usize, _until: i64) {
+        self.0.evict_many(m);
+    }
+    fn insert_bulk(&mut self, _first: i64, values: Vec<M::In>) {
+        let monoid = self.0.monoid().clone();
+        let partials = values.iter().map(|value| monoid.lift(value));
+        self.0.insert_many(partials);
+    }
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        self.0.query()
+    }
+    fn bytes(&self) -> usize {
+        self.0.bytes() + size_of::<F>()
+    }
+}
+
+/// A window with times.
+pub struct Timed<W, const PERIODIC: bool>(pub W);
+
+impl<M: Monoid, W: Window<M>, const PERIODIC: bool> Subject<M> for Timed<W, PERIODIC> {
+    const PERIODIC: bool = PERIODIC;
+
+    #[inline]
+    fn insert(&mut self, time: i64, value: M::In) {
+        self.0.insert(time, Entry::Raw(value));
+    }
+    #[inline]
+    fn evict(&mut self) {
+        self.0.evict();
+    }
+    fn evict_bulk(&mut self, _m: usize, until: i64) {
+        self.0.evict_until(until);
+    }
+    fn insert_bulk(&mut self, first: i64, values: Vec<M::In>) {
+        self.0.insert_batch(Batch {
+            times: (first..first + values.len() as i64).collect(),
+            values,
+            lifted: Vec::new(),
+        });
+    }
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        self.0.query()
+    }
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// Runs an order with an operator.
+pub fn run<M: Operator>(order: &Order, monoid: &M) -> Answer {
+    let m = || monoid.clone();
+    let mut words = order.structure.split(':');
+    let name = words.next().unwrap_or_default();
+    let options: Vec<&str> = words.collect();
+    let is = |option: &str| options.contains(&option);
+    match name {
+        "two_stacks" => fifo(order, TwoStacks::new(m(), !is("uncached"))),
+        "two_stacks_lite" if is("timed") => in_order(order, TwoStacksLite::new(m())),
+        "two_stacks_lite" => fifo(order, TwoStacksLite::new(m())),
+        "aba" => fifo(order, Aba::new(m(), !is("uncached"))),
+        "daba" => fifo(order, Daba::new(m(), !is("uncached"))),
+        "daba_lite" if is("timed") => in_order(order, DabaLite::new(m())),
+        "daba_lite" => fifo(order, DabaLite::new(m())),
+        "daba_chain" => shared(order, DabaChain::new(m(), ranges(order))),
+        "flat_fit" => shared(order, FlatFit::new(m())),
+        "flat_fat" => shared(order, FlatFatQueue::new(m(), order.n)),
+        "b_int" => shared(order, BInt::new(m())),
+        "amta" if is("timed") => in_order(order, Amta::new(m())),
+        "amta" => shared(order, Amta::new(m())),
+        "recalculate" => shared(order, RecalculateQueue::new(m())),
+        "reactive" => periodic(order, Reactive::new(m(), Ties::Combine)),
+        "daba_late" => periodic(order, DabaLate::new(m(), Ties::Combine, BOUND)),
+        // The forms that the package takes for cheap partials and for wide ones.
+        "fiba" if size_of::<M::Partial>() <= 64 => {
+            tree(order, || Fiba::<M, 64, 32>::new(m(), Ties::Combine))
+        }
+        "fiba" => tree(order, || Fiba::<M, 16, 8>::new(m(), Ties::Combine)),
+        "btree" => {
+            let arity = arity(&options)?;
+            tree(order, || BTree::new(m(), Ties::Combine, arity))
+        }
+        "fiba_published" => {
+            let (bulk, free_list) = (!is("loop"), !is("nofl"));
+            let published = Options { bulk, free_list };
+            let arity = arity(&options)?;
+            tree(order, || {
+                BTree::with_fingers(m(), Ties::Combine, arity, published)
+            })
+        }
+        "subtract_on_evict" | "slick_deque" => monoid
+            .lawful(order)
+            .unwrap_or_else(|| Err(format!("{name} has no {}", order.operator))),
+        _ => Err(format!("unknown structure {name}")),
+    }
+}
+
+/// Structures for operators with an inverse.
+pub fn inverting<M: Operator + Invertible>(order: &Order, monoid: &M) -> Option<Answer> {
+    let monoid = monoid.clone();
+    Some(match order.structure.as_str() {
+        "subtract_on_evict" => fifo(order, SubtractOnEvict::new(monoid)),
+        _ => shared(order, SlickDequeInv::new(monoid, ranges(order))),
+    })
+}
+
+/// Structures for operators that give one of their operands.
+pub fn selecting<M: Operator + Selective>(order: &Order, monoid: &M) -> Option<Answer> {
+    let slick_deque = order.structure == "slick_deque";
+    slick_deque.then(|| shared(order, SlickDeque::new(monoid.clone())))
+}
+
+fn arity(options: &[&str]) -> Result<usize, String> {
+    let arity = options.first().and_then(|word| word.parse().ok());
+    arity
+        .filter(|arity| [2, 4, 8, 16].contains(arity))
+        .ok_or("a tree has :2, :4, :8 or :16 as its least arity".into())
+}
+
+fn ranges(order: &Order) -> usize {
+    match order.mode {
+        Mode::Ranges => order.q,
+        _ => 1,
+    }
+}
+
+fn in_order<M: Operator, F: Fifo<M>>(order: &Order, fifo: F) -> Answer {
+    periodic(order, InOrder::new(fifo, Ties::Combine))
+}
+
+fn fifo<M: Operator, F: Fifo<M>>(order: &Order, fifo: F) -> Answer {
+    let monoid = fifo.monoid().clone();
+    measure::alone(order, &monoid, Bare(fifo))
+}
+
+fn shared<M: Operator, F: Shared<M>>(order: &Order, structure: F) -> Answer {
+    if order.mode == Mode::Ranges {
+        return measure::ranges(order, structure);
+    }
+    fifo(order, structure)
+}
+
+fn periodic<M: Operator, W: Window<M>>(order: &Order, window: W) -> Answer {
+    let monoid = window.monoid().clone();
+    measure::alone(order, &monoid, Timed::<W, true>(window))
+}
+
+fn tree<M: Operator, W: Window<M>>(order: &Order, make: impl Fn() -> W) -> Answer {
+    let window = make();
+    let monoid = window.monoid().clone();
+    match order.mode {
+        Mode::Twin => measure::twin(order, &monoid, window, make()),
+        Mode::Range => measure::range(order, &monoid, window),
+        Mode::Replay => measure::replay(order, &monoid, window),
+        _ => measure::alone(order, &monoid, Timed::<W, false>(window)),
+    }
+}
