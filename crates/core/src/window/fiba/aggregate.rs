@@ -5,7 +5,8 @@
 //! recomputes it level by level, down each spine as far as it was touched.
 
 use super::leaf::RunSlice;
-use super::tree::{Child, Id, Spine, Stale, Tree};
+use super::path::Id;
+use super::tree::{Child, Spine, Stale, Tree};
 use crate::monoid::{HandleSlot, Monoid};
 use crate::window::steps::Step;
 

@@ -3,8 +3,9 @@
 //! place of a queue of treelets per level.)
 
 use super::leaf::RunSlice;
+use super::path::Id;
 use super::search::{count_before, gallop};
-use super::tree::{Child, Children, Id, Siblings, Spine, Tree};
+use super::tree::{Child, Children, Siblings, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::window::steps::Step;
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::late_buffer::LateBuffer;
 use super::leaf::Leaf;
-use super::tree::{Id, Spine, Tree};
+use super::path::Id;
+use super::tree::{Spine, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::Ties;
 use crate::window::fifo::checks::{check_same, check_times, require};

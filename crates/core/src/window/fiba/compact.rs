@@ -9,7 +9,8 @@
 //! the window needed for three times its entries.
 
 use super::leaf::{Leaf, SortedRun};
-use super::tree::{Children, Id, Spare, Tree};
+use super::path::Id;
+use super::tree::{Children, Spare, Tree};
 use crate::monoid::{HandleSlot, Monoid, Slab};
 use crate::window::steps::Step;
 

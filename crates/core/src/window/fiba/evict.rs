@@ -1,7 +1,8 @@
 //! Evicts at the front, in bulk by cutting along a boundary, and anywhere.
 
 use super::leaf::SortedRun;
-use super::tree::{Id, Spine, Tree};
+use super::path::Id;
+use super::tree::{Spine, Tree};
 use crate::monoid::Monoid;
 use crate::window::steps::Step;
 

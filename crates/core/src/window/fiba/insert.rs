@@ -1,6 +1,7 @@
 //! Inserts at the right finger; late entries are staged, or inserted at their sites.
 use super::leaf::{RunSlice, SortedRun};
-use super::tree::{Child, Id, Siblings, Tree};
+use super::path::Id;
+use super::tree::{Child, Siblings, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::{Batch, Ties};
 

@@ -1,6 +1,7 @@
 //! Iterates over the entries of a range.
 
-use super::tree::{Id, Tree};
+use super::path::Id;
+use super::tree::Tree;
 use super::{Fiba, Form};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};

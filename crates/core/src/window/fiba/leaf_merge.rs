@@ -1,8 +1,9 @@
 //! Bulk insertion into one leaf: interleaves, and spreads the overflow over new leaves.
 
 use super::leaf::{Leaf, RunSlice, SortedRun};
+use super::path::Id;
 use super::search::gallop;
-use super::tree::{Id, Siblings, Spine, Tree};
+use super::tree::{Siblings, Spine, Tree};
 use crate::monoid::{HandleSlot, Monoid};
 use crate::window::Ties;
 

@@ -87,6 +87,7 @@ mod path;
 mod persist;
 mod search;
 mod small;
+mod staging;
 mod tree;
 
 use super::shape::Shape;

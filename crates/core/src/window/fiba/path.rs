@@ -2,7 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::tree::Id;
+/// The number of a node in its arena.
+pub(super) type Id = u32;
 
 /// Node ids by level. The leaf, the finger, lies in place: every call begins there.
 #[derive(Clone, Debug)]

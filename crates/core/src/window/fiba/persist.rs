@@ -5,9 +5,9 @@
 
 use super::Form;
 use super::leaf::{Leaf, SortedRun};
-use super::path::Path;
+use super::path::{Id, Path};
 use super::small::Small;
-use super::tree::{Child, Id, Spine, Tree};
+use super::tree::{Child, Spine, Tree};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use crate::window::Ties;

@@ -2,13 +2,11 @@
 
 use super::late_buffer::LateBuffer;
 use super::leaf::{Leaf, SortedRun};
-use super::path::Path;
+use super::path::{Id, Path};
 use super::search::count_before;
 use crate::monoid::{HandleSlot, Monoid, Slab};
 use crate::window::Ties;
 use crate::window::steps::Step;
-
-pub(super) type Id = u32;
 
 /// A child as its parent sees it.
 #[derive(Clone, Debug)]
