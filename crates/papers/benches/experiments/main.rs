@@ -16,6 +16,7 @@ mod resident;
 #[path = "../latency/samples.rs"]
 mod samples;
 mod structures;
+mod subjects;
 
 use std::io::{BufRead, Write};
 
@@ -24,7 +25,8 @@ use slidewise_core::aggregate::collect::Collect;
 use counted::Counted;
 use operators::{Bloom, Few, GeometricMean, Max, Sum};
 use order::{Metric, Order};
-use structures::{Answer, run};
+use structures::run;
+use subjects::Answer;
 
 fn main() {
     // Once a block of some size was freed, glibc keeps that much for later instead of

@@ -12,7 +12,7 @@ use crate::operators::Operator;
 use crate::order::{Metric, Mode, Order, Stream, Timed, numbers};
 use crate::resident::resident;
 use crate::samples::Samples;
-use crate::structures::{Answer, Subject};
+use crate::subjects::{Answer, Subject, Timed as TimedWindow};
 
 /// Times far above those of the stream: the `d` entries that stay youngest.
 const FAR: i64 = 1 << 60;
@@ -361,8 +361,8 @@ pub fn twin<M: Operator, W: Window<M>>(order: &Order, monoid: &M, big: W, small:
         ..order.clone()
     };
     let before = big.bytes();
-    let mut big = Rounds::filled(order, monoid, crate::structures::Timed::<W, false>(big))?;
-    let small = crate::structures::Timed::<W, false>(small);
+    let mut big = Rounds::filled(order, monoid, TimedWindow::<W, false>(big))?;
+    let small = TimedWindow::<W, false>(small);
     let mut small = Rounds::filled(&small_order, monoid, small)?;
     if order.metric == Metric::Memory {
         let bytes = big.window.bytes() + small.window.bytes() - before;
@@ -377,7 +377,7 @@ pub fn twin<M: Operator, W: Window<M>>(order: &Order, monoid: &M, big: W, small:
 /// One window, queried as a whole and for its youngest entries.
 pub fn range<M: Operator, W: Window<M>>(order: &Order, monoid: &M, window: W) -> Answer {
     let before = window.bytes();
-    let window = crate::structures::Timed::<W, false>(window);
+    let window = TimedWindow::<W, false>(window);
     let mut rounds = Rounds::filled(order, monoid, window)?;
     if order.metric == Metric::Memory {
         let bytes = rounds.window.bytes() - before;

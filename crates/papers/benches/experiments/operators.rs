@@ -7,8 +7,6 @@ use slidewise_core::aggregate::collect::{Collect, Seq};
 use slidewise_core::monoid::{Invertible, Monoid, Selective};
 
 use crate::counted::Counted;
-use crate::order::Order;
-use crate::structures::{self, Answer};
 
 /// A monoid over the integers of a stream.
 pub trait Operator: Monoid {
@@ -19,11 +17,6 @@ pub trait Operator: Monoid {
     #[inline]
     fn lower(&self, partial: Self::Partial) {
         black_box(partial);
-    }
-
-    /// Runs an order on a structure that asks for a law, if this operator has it.
-    fn lawful(&self, _order: &Order) -> Option<Answer> {
-        None
     }
 }
 
@@ -99,9 +92,6 @@ impl Operator for Sum {
     fn input(&self, value: i64) -> i64 {
         value
     }
-    fn lawful(&self, order: &Order) -> Option<Answer> {
-        structures::inverting(order, self)
-    }
 }
 
 impl Operator for Max {
@@ -109,26 +99,17 @@ impl Operator for Max {
     fn input(&self, value: i64) -> i64 {
         value
     }
-    fn lawful(&self, order: &Order) -> Option<Answer> {
-        structures::selecting(order, self)
-    }
 }
 
 impl Operator for Counted<Sum> {
     fn input(&self, value: i64) -> i64 {
         value
     }
-    fn lawful(&self, order: &Order) -> Option<Answer> {
-        structures::inverting(order, self)
-    }
 }
 
 impl Operator for Counted<Max> {
     fn input(&self, value: i64) -> i64 {
         value
-    }
-    fn lawful(&self, order: &Order) -> Option<Answer> {
-        structures::selecting(order, self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The structures by name, behind one interface.
 
-use slidewise_core::monoid::{Entry, Invertible, Monoid, Selective};
+use slidewise_core::aggregate::collect::Collect;
+use slidewise_core::monoid::{Invertible, Selective};
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::fifo::daba_lite::DabaLite;
@@ -12,7 +13,7 @@ use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::fifo::subtract_on_evict::SubtractOnEvict;
 use slidewise_core::window::fifo::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::recalculate::RecalculateQueue;
-use slidewise_core::window::{Batch, Ties, Window};
+use slidewise_core::window::{Ties, Window};
 use slidewise_papers::btree::BTree;
 use slidewise_papers::btree::Options;
 use slidewise_papers::daba_late::DabaLate;
@@ -25,98 +26,54 @@ use slidewise_papers::fifo::flat_fat::FlatFatQueue;
 use slidewise_papers::fifo::two_stacks::TwoStacks;
 use slidewise_papers::reactive::Reactive;
 
+use crate::counted::Counted;
 use crate::measure;
-use crate::operators::Operator;
+use crate::operators::{Bloom, Few, GeometricMean, Max, Operator, Sum};
 use crate::order::{Mode, Order};
-
-/// The measurements, as the members of a JSON object.
-pub type Answer = Result<String, String>;
+use crate::subjects::{Answer, Bare, Timed};
 
 /// Lateness within which `daba_late` admits entries; here all come in order.
 const BOUND: i64 = 1000;
 
-/// The operations of a round on a window.
-pub trait Subject<M: Monoid> {
-    /// Whether its costs repeat every n items, so that whole windows are measured.
-    const PERIODIC: bool;
-
-    fn insert(&mut self, time: i64, value: M::In);
-    fn evict(&mut self);
-    /// Evicts the m oldest entries, which are those up to a time.
-    fn evict_bulk(&mut self, m: usize, until: i64);
-    /// Inserts at this time and those that follow it.
-    fn insert_bulk(&mut self, first: i64, values: Vec<M::In>);
-    fn query(&mut self) -> M::Partial;
-    fn bytes(&self) -> usize;
-}
-
-/// A structure without times.
-pub struct Bare<F>(pub F);
-
-impl<M: Monoid, F: Fifo<M>> Subject<M> for Bare<F> {
-    const PERIODIC: bool = true;
-
-    #[inline]
-    fn insert(&mut self, _time: i64, value: M::In) {
-        let partial = self.0.monoid().lift(&value);
-        self.0.insert(partial);
-    }
-    #[inline]
-    fn evict(&mut self) {
-        self.0.evict();
-    }
-    fn evict_bulk(&mut self, m: usize, _until: i64) {
-        self.0.evict_many(m);
-    }
-    fn insert_bulk(&mut self, _first: i64, values: Vec<M::In>) {
-        let monoid = self.0.monoid().clone();
-        let partials = values.iter().map(|value| monoid.lift(value));
-        self.0.insert_many(partials);
-    }
-    #[inline]
-    fn query(&mut self) -> M::Partial {
-        self.0.query()
-    }
-    fn bytes(&self) -> usize {
-        self.0.bytes() + size_of::<F>()
+/// An operator, with the structures that ask for a law, if it has one.
+pub trait Lawful: Operator {
+    /// Runs an order on such a structure.
+    fn lawful(&self, _order: &Order) -> Option<Answer> {
+        None
     }
 }
 
-/// A window with times.
-pub struct Timed<W, const PERIODIC: bool>(pub W);
-
-impl<M: Monoid, W: Window<M>, const PERIODIC: bool> Subject<M> for Timed<W, PERIODIC> {
-    const PERIODIC: bool = PERIODIC;
-
-    #[inline]
-    fn insert(&mut self, time: i64, value: M::In) {
-        self.0.insert(time, Entry::Raw(value));
-    }
-    #[inline]
-    fn evict(&mut self) {
-        self.0.evict();
-    }
-    fn evict_bulk(&mut self, _m: usize, until: i64) {
-        self.0.evict_until(until);
-    }
-    fn insert_bulk(&mut self, first: i64, values: Vec<M::In>) {
-        self.0.insert_batch(Batch {
-            times: (first..first + values.len() as i64).collect(),
-            values,
-            lifted: Vec::new(),
-        });
-    }
-    #[inline]
-    fn query(&mut self) -> M::Partial {
-        self.0.query()
-    }
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+impl Lawful for Sum {
+    fn lawful(&self, order: &Order) -> Option<Answer> {
+        inverting(order, self)
     }
 }
+
+impl Lawful for Max {
+    fn lawful(&self, order: &Order) -> Option<Answer> {
+        selecting(order, self)
+    }
+}
+
+impl Lawful for Counted<Sum> {
+    fn lawful(&self, order: &Order) -> Option<Answer> {
+        inverting(order, self)
+    }
+}
+
+impl Lawful for Counted<Max> {
+    fn lawful(&self, order: &Order) -> Option<Answer> {
+        selecting(order, self)
+    }
+}
+
+impl Lawful for Bloom {}
+impl Lawful for Collect<i64> {}
+impl Lawful for Few {}
+impl Lawful for GeometricMean {}
 
 /// Runs an order with an operator.
-pub fn run<M: Operator>(order: &Order, monoid: &M) -> Answer {
+pub fn run<M: Lawful>(order: &Order, monoid: &M) -> Answer {
     let m = || monoid.clone();
     let mut words = order.structure.split(':');
     let name = words.next().unwrap_or_default();
@@ -164,7 +121,7 @@ pub fn run<M: Operator>(order: &Order, monoid: &M) -> Answer {
 }
 
 /// Structures for operators with an inverse.
-pub fn inverting<M: Operator + Invertible>(order: &Order, monoid: &M) -> Option<Answer> {
+fn inverting<M: Operator + Invertible>(order: &Order, monoid: &M) -> Option<Answer> {
     let monoid = monoid.clone();
     Some(match order.structure.as_str() {
         "subtract_on_evict" => fifo(order, SubtractOnEvict::new(monoid)),
@@ -173,7 +130,7 @@ pub fn inverting<M: Operator + Invertible>(order: &Order, monoid: &M) -> Option<
 }
 
 /// Structures for operators that give one of their operands.
-pub fn selecting<M: Operator + Selective>(order: &Order, monoid: &M) -> Option<Answer> {
+fn selecting<M: Operator + Selective>(order: &Order, monoid: &M) -> Option<Answer> {
     let slick_deque = order.structure == "slick_deque";
     slick_deque.then(|| shared(order, SlickDeque::new(monoid.clone())))
 }

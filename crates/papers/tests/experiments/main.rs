@@ -19,6 +19,8 @@ mod resident;
 mod samples;
 #[path = "../../benches/experiments/structures.rs"]
 mod structures;
+#[path = "../../benches/experiments/subjects.rs"]
+mod subjects;
 
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::fifo::Fifo;
