@@ -1,5 +1,8 @@
 //! Compiles code also for wider vector registers, and uses it if the processor has them.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
+
 /// A computation that is compiled twice. [`SimdTask::run`] and its inner loops must be
 /// inlined.
 pub trait SimdTask {
@@ -22,12 +25,16 @@ pub fn dispatch_simd<T: SimdTask>(task: T) -> T::Out {
 
 #[cfg(target_arch = "x86_64")]
 fn is_wide() -> bool {
-    std::is_x86_feature_detected!("avx2")
-        && std::is_x86_feature_detected!("fma")
-        && std::is_x86_feature_detected!("bmi1")
-        && std::is_x86_feature_detected!("bmi2")
-        && std::is_x86_feature_detected!("lzcnt")
-        && std::is_x86_feature_detected!("popcnt")
+    // One word to read, for tasks of a few operations.
+    static IS_WIDE: LazyLock<bool> = LazyLock::new(|| {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+    });
+    *IS_WIDE
 }
 
 #[cfg(target_arch = "x86_64")]

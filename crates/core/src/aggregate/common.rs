@@ -7,9 +7,42 @@
 
 use super::DType;
 use super::component::{Component, put};
-use super::moments::{mean_gap_f, squares, squares_of_one};
+use super::merges::{self, Place};
+use super::moments::squares_of_one;
 use super::op::Op;
 use super::twofold::Twofold;
+use crate::simd::{SimdTask, dispatch_simd};
+
+/// The sums and squares of the whole of two partials, into the third.
+struct Moments<'a>([&'a [u64]; 2], &'a mut [u64]);
+
+impl SimdTask for Moments<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(sides, out) = self;
+        let [a, b] = sides;
+        put(out, SUM, joined_sum(a, b).to_words());
+        let place = Place {
+            n: N,
+            sum: SUM,
+            floats: true,
+        };
+        let squares = match (a[N], b[N]) {
+            (0, _) => Twofold::from_words(&b[SQUARES..]),
+            (_, 0) => Twofold::from_words(&a[SQUARES..]),
+            _ => merges::squares(sides, SQUARES, place),
+        };
+        put(out, SQUARES, squares.to_words());
+    }
+}
+
+#[inline(always)]
+fn joined_sum(a: &[u64], b: &[u64]) -> Twofold {
+    let older = Twofold::from_words(&a[SUM..]);
+    older.combine(Twofold::from_words(&b[SUM..]))
+}
 
 const N: usize = 0;
 const SUM: usize = 1;
@@ -63,14 +96,9 @@ impl Common {
     #[inline(always)]
     pub fn combine(self, a: &[u64], b: &[u64], out: &mut [u64]) {
         out[N] = a[N].wrapping_add(b[N]);
-        let (older, younger) = (
-            Twofold::from_words(&a[SUM..]),
-            Twofold::from_words(&b[SUM..]),
-        );
-        put(out, SUM, older.combine(younger).to_words());
-        if self.squares {
-            let gap = || mean_gap_f(a, b, N, SUM);
-            put(out, SQUARES, squares(a, b, SQUARES, (N, SUM), gap));
+        match self.squares {
+            true => dispatch_simd(Moments([a, b], out)),
+            false => put(out, SUM, joined_sum(a, b).to_words()),
         }
     }
 }

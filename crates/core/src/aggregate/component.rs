@@ -5,15 +5,13 @@
 
 use std::ops::Range;
 
-use super::beyond::Wide;
-use super::moments::{
-    MomentSide, Scaled, distances, float, fourth, half_gap, mean_gap, mean_gap_f, mean_gap_i,
-    power_about, product, product_about, square, square_f, squares, squares_about, squares_left,
-    squares_of_one, third,
-};
+use super::merges::{Distances, Place};
+use super::moments::{Scaled, float, product, square, square_f, squares_left, squares_of_one};
 use super::op::Op;
+use super::run_moments::{self, Centred};
 use super::twofold::Twofold;
 use super::{DType, extreme_word};
+use crate::simd::{SimdTask, dispatch_simd};
 
 /// Third word of [`Op::Arg`] and second of [`Op::First`] and [`Op::Last`].
 pub mod presence {
@@ -115,6 +113,12 @@ impl Component {
 
     /// `out := a ⊗ b`; `a` is earlier.
     pub fn combine(&self, a: &[u64], b: &[u64], out: &mut [u64]) {
+        dispatch_simd(Combine(std::slice::from_ref(self), [a, b], out));
+    }
+
+    /// The same, with what the components before it found of `a` and `b`.
+    #[inline(always)]
+    fn combine_with(&self, a: &[u64], b: &[u64], out: &mut [u64], distances: &mut Distances) {
         let at = self.at;
         match self.op {
             Op::Rows | Op::Count => out[at] = a[at].wrapping_add(b[at]),
@@ -139,20 +143,6 @@ impl Component {
                 let from = if b[at + 1] == VALUE { b } else { a };
                 out[at..at + 2].copy_from_slice(&from[at..at + 2]);
             }
-            Op::SquaresF { n, sum } => {
-                put(
-                    out,
-                    at,
-                    squares(a, b, at, (n, sum), || mean_gap_f(a, b, n, sum)),
-                );
-            }
-            Op::SquaresI { n, sum } => {
-                put(
-                    out,
-                    at,
-                    squares(a, b, at, (n, sum), || mean_gap_i(a, b, n, sum)),
-                );
-            }
             Op::ProductI => put_i128(out, at, product(get_i128(a, at), get_i128(b, at))),
             Op::ProductF => {
                 let (a, b) = (Scaled::from_words(&a[at..]), Scaled::from_words(&b[at..]));
@@ -168,11 +158,15 @@ impl Component {
             Op::Any | Op::BitOr => out[at] = a[at] | b[at],
             Op::All | Op::BitAnd => out[at] = a[at] & b[at],
             Op::BitXor => out[at] = a[at] ^ b[at],
-            Op::Third { n, .. } | Op::Fourth { n, .. } | Op::Products { n, .. } => {
+            Op::SquaresF { n, .. }
+            | Op::SquaresI { n, .. }
+            | Op::Third { n, .. }
+            | Op::Fourth { n, .. }
+            | Op::Products { n, .. } => {
                 let moment = match (a[n], b[n]) {
                     (0, _) => Twofold::from_words(&b[at..]),
                     (_, 0) => Twofold::from_words(&a[at..]),
-                    _ => self.merged_moment(a, b),
+                    _ => self.joined_moment([a, b], distances),
                 };
                 put(out, at, moment.to_words());
             }
@@ -235,16 +229,9 @@ impl Component {
                     whole.without(Twofold::from_words(oldest)).to_words(),
                 );
             }
-            Op::SquaresF { n, sum } => {
-                let rest = squares_left(whole, oldest, out, at, (n, sum), || {
-                    mean_gap_f(oldest, out, n, sum)
-                });
-                put(out, at, rest);
-            }
-            Op::SquaresI { n, sum } => {
-                let rest = squares_left(whole, oldest, out, at, (n, sum), || {
-                    mean_gap_i(oldest, out, n, sum)
-                });
+            Op::SquaresF { n, sum } | Op::SquaresI { n, sum } => {
+                let floats = matches!(self.op, Op::SquaresF { .. });
+                let rest = squares_left(whole, oldest, out, at, (n, sum), floats);
                 put(out, at, rest);
             }
             _ => unreachable!("extremes and places have no inverse"),
@@ -269,80 +256,40 @@ impl Component {
         }
     }
 
-    /// A higher moment of two parts that are not empty.
-    fn merged_moment(&self, a: &[u64], b: &[u64]) -> Twofold {
+    /// A central moment of two parts that are not empty.
+    #[inline(always)]
+    fn joined_moment(&self, sides: [&[u64]; 2], distances: &mut Distances) -> Twofold {
         let floats = self.dtype == DType::F64;
-        let (left, right) = (
-            Twofold::from_words(&a[self.at..]),
-            Twofold::from_words(&b[self.at..]),
-        );
+        let (Op::SquaresF { n, sum }
+        | Op::SquaresI { n, sum }
+        | Op::Third { n, sum, .. }
+        | Op::Fourth { n, sum, .. }
+        | Op::Products { n, sum, .. }) = self.op
+        else {
+            unreachable!("no moment")
+        };
+        let distance = distances.of(sides, Place { n, sum, floats });
         match self.op {
-            Op::Third { n, sum, squares } => {
-                let gap = mean_gap(a, b, n, sum, floats);
-                let side = |words: &[u64]| MomentSide {
-                    n: words[n] as f64,
-                    second: Twofold::from_words(&words[squares..]).value(),
-                    third: Twofold::from_words(&words[self.at..]),
-                };
-                third(side(a), side(b), gap)
-            }
-            Op::Fourth {
-                n,
-                sum,
-                squares,
-                third,
-            } => {
-                let gap = mean_gap(a, b, n, sum, floats);
-                let side = |words: &[u64]| MomentSide {
-                    n: words[n] as f64,
-                    second: Twofold::from_words(&words[squares..]).value(),
-                    third: Twofold::from_words(&words[third..]),
-                };
-                fourth((side(a), side(b)), left, right, gap)
-            }
+            Op::Third { squares, .. } => distance.thirds(sides, self.at, squares),
+            Op::Fourth { squares, third, .. } => distance.fourths(sides, self.at, squares, third),
             Op::Products {
-                n,
-                sum,
-                by_sum,
-                by_float,
-                ..
+                by_sum, by_float, ..
             } => {
-                let (count_a, count_b) = (a[n] as f64, b[n] as f64);
-                let gap = mean_gap(a, b, n, sum, floats);
-                let other = mean_gap(a, b, n, by_sum, by_float);
-                let weight = count_a / (count_a + count_b) * count_b;
-                let between = gap * (other * weight);
-                let within = left.combine(right);
-                if between.is_finite() {
-                    return within.plus(between);
-                }
-                let half = half_gap(gap, a, b, (n, sum));
-                let half_other = half_gap(other, a, b, (n, by_sum));
-                within.combine(Wide::of_halves(half, half_other, weight))
+                let place = Place {
+                    n,
+                    sum: by_sum,
+                    floats: by_float,
+                };
+                let other = distances.of(sides, place);
+                distance.products(&other, sides, self.at)
             }
-            _ => unreachable!("no higher moment"),
+            _ => distance.squares(sides, self.at),
         }
     }
 
-    /// Distances of a column of complete rows from its approximate mean.
-    fn distances<'a, R: AsRef<[u64]>>(
-        &self,
-        rows: &'a [R],
-        out: &[u64],
-        (n, sum): (usize, usize),
-    ) -> impl Iterator<Item = f64> + Clone + 'a {
-        self.scaled_distances(rows, out, (n, sum), 1.0)
-    }
-
-    fn scaled_distances<'a, R: AsRef<[u64]>>(
-        &self,
-        rows: &'a [R],
-        out: &[u64],
-        (n, sum): (usize, usize),
-        scale: f64,
-    ) -> impl Iterator<Item = f64> + Clone + 'a {
-        let column = (self.col, self.dtype == DType::F64);
-        distances(rows, column, out, (n, sum), scale)
+    /// The column of a run; `out` holds its count and its sum.
+    fn centred(&self, out: &[u64], (n, sum): (usize, usize)) -> Centred {
+        Centred::new((self.col, self.dtype == DType::F64), out, (n, sum))
     }
 
     /// Folds a run of complete rows. `out` already holds the fold of the components
@@ -365,25 +312,16 @@ impl Component {
                 let words = column.map(|bits| extreme_word(bits, self.dtype, min));
                 out[at] = words.fold(i64::MIN, i64::max) as u64;
             }
-            Op::SquaresF { n, sum } => {
-                let mean = Twofold::from_words(&out[sum..]).mean(out[n] as f64);
-                let values = column.clone().map(|bits| f64::from_bits(bits) - mean);
-                let halves = || column.map(|bits| f64::from_bits(bits) / 2.0 - mean / 2.0);
-                put(out, at, squares_about(values, out[n], halves).to_words());
-            }
-            Op::SquaresI { n, sum } => {
-                let pivot = get_i128(out, sum) / i128::from(out[n]);
-                let values = column.map(|bits| (i128::from(bits as i64) - pivot) as f64);
-                // Distances of integers have finite squares.
-                let halves = std::iter::empty;
-                put(out, at, squares_about(values, out[n], halves).to_words());
+            Op::SquaresF { n, sum } | Op::SquaresI { n, sum } => {
+                let squares = run_moments::squares(rows, self.centred(out, (n, sum)));
+                put(out, at, squares.to_words());
             }
             Op::Third { n, sum, .. } => {
-                let moment = power_about(self.distances(rows, out, (n, sum)), 3);
+                let moment = run_moments::third(rows, self.centred(out, (n, sum)));
                 put(out, at, moment.to_words());
             }
             Op::Fourth { n, sum, .. } => {
-                let moment = power_about(self.distances(rows, out, (n, sum)), 4);
+                let moment = run_moments::fourth(rows, self.centred(out, (n, sum)));
                 put(out, at, moment.to_words());
             }
             Op::Products {
@@ -393,13 +331,9 @@ impl Component {
                 by_sum,
                 by_float,
             } => {
-                let pairs = |scale| {
-                    let xs = self.scaled_distances(rows, out, (n, sum), scale);
-                    let ys = distances(rows, (by, by_float), out, (n, by_sum), scale);
-                    xs.zip(ys)
-                };
-                let products = product_about(pairs(1.0), || pairs(0.5));
-                put(out, at, products.to_words());
+                let x = self.centred(out, (n, sum));
+                let y = Centred::new((by, by_float), out, (n, by_sum));
+                put(out, at, run_moments::products(rows, x, y).to_words());
             }
             Op::BitAnd => out[at] = column.fold(u64::MAX, |all, bits| all & bits),
             Op::BitOr => out[at] = column.fold(0, |all, bits| all | bits),
@@ -453,6 +387,22 @@ impl Component {
                 | Op::Fourth { .. }
                 | Op::Products { .. }
         )
+    }
+}
+
+/// `out := a ⊗ b`, component by component.
+pub struct Combine<'a>(pub &'a [Component], pub [&'a [u64]; 2], pub &'a mut [u64]);
+
+impl SimdTask for Combine<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(components, [a, b], out) = self;
+        let mut distances = Distances::default();
+        for component in components {
+            component.combine_with(a, b, out, &mut distances);
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Components over many partials at once, with one dispatch per component.
 
 use super::component::{Component, get_i128, put, put_i128};
+use super::double::Double;
 use super::extreme_word;
-use super::moments::exact_mean_gap;
+use super::merges::squares_between;
 use super::op::Op;
 use super::record::Words;
 use super::twofold::Twofold;
@@ -69,25 +70,24 @@ pub fn combine_run<'a, P: Words>(
 /// Counts, sums and errors of the older and the younger side of each combine of a run.
 type Sides = [[[f64; RUN]; 2]; 3];
 
-/// For each combine, the part of the squares that lies between the means of both sides, as in
-/// [`super::moments::squares`]. Not finite where that takes its slow path.
+/// For each combine, the part of the squares that lies between the means of both sides.
 struct BetweenMeans<'a>(&'a Sides);
 
 impl SimdTask for BetweenMeans<'_> {
-    type Out = [f64; RUN];
+    type Out = [[f64; RUN]; 2];
 
     #[inline(always)]
-    fn run(self) -> [f64; RUN] {
+    fn run(self) -> Self::Out {
         let [counts, sums, errors] = self.0;
-        let mut between = [0.0; RUN];
-        for (at, between) in between.iter_mut().enumerate() {
-            let (count_a, count_b) = (counts[0][at], counts[1][at]);
+        let mut between = [[0.0; RUN]; 2];
+        for at in 0..RUN {
             let sum = |side: usize| Twofold {
                 sum: sums[side][at],
                 error: errors[side][at],
             };
-            let gap = exact_mean_gap((count_a, count_b), sum(0), sum(1));
-            *between = gap * (gap * (count_a / (count_a + count_b) * count_b));
+            let counts = (counts[0][at], counts[1][at]);
+            let one = squares_between(counts, (sum(0), sum(1)));
+            (between[0][at], between[1][at]) = (one.high, one.low);
         }
         between
     }
@@ -147,12 +147,12 @@ impl Component {
                 for (index, partial) in run.enumerate() {
                     let younger = Twofold::from_words(&partial[at..]);
                     let [counts, ..] = &sides;
+                    let [high, low] = [between[0][index], between[1][index]];
+                    let between = Double { high, low };
                     squares = match (counts[0][index] == 0.0, counts[1][index] == 0.0) {
                         (true, _) => younger,
                         (_, true) => squares,
-                        _ if between[index].is_finite() => {
-                            squares.combine(younger).plus(between[index])
-                        }
+                        _ if between.is_finite() => squares.combine(younger).plus_double(between),
                         _ => {
                             let (before, from) = out.split_at_mut(index);
                             let older = before.last().map_or(acc, AsRef::as_ref);

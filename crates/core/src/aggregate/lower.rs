@@ -2,6 +2,7 @@
 
 use super::component::get_i128;
 use super::component::presence::VALUE;
+use super::double::Double;
 use super::moments::{Scaled, times_power};
 use super::twofold::Twofold;
 use super::{Answer, Cell, DType, NumberRun, extreme_value};
@@ -79,6 +80,12 @@ pub(super) enum Lower {
         n: usize,
         ddof: u32,
     },
+    Covariance {
+        products: usize,
+        squares: [usize; 2],
+        n: usize,
+        ddof: u32,
+    },
     Correlation {
         products: usize,
         squares: [usize; 2],
@@ -133,6 +140,7 @@ impl Lower {
             | Self::Bits { n, .. }
             | Self::Skewness { n, .. }
             | Self::Kurtosis { n, .. }
+            | Self::Covariance { n, .. }
             | Self::Correlation { n, .. }
             | Self::GeometricMean { n, .. } => match words[n] {
                 0 => Answer::Null,
@@ -209,8 +217,7 @@ impl Lower {
                 if count <= f64::from(ddof) {
                     return Answer::Null;
                 }
-                let (squares, power) = Twofold::from_words(&words[squares..]).scaled();
-                let variance = squares / (count - f64::from(ddof));
+                let (variance, power) = per_freedom(words, squares, count, ddof);
                 Answer::F64(match (root, power) {
                     (true, 0) => variance.sqrt(),
                     (true, _) => times_power(variance.sqrt(), power / 2),
@@ -233,11 +240,12 @@ impl Lower {
             } => match ddof {
                 1 if count < 3.0 => Answer::Null,
                 _ => {
-                    let (squares, third) = (twofold(words, squares), twofold(words, third));
+                    let (squares, third) = (moment(words, squares), moment(words, third));
                     if out_of_range(squares / count, third, CUBES) {
                         return Answer::F64(f64::NAN);
                     }
-                    let skew = count.sqrt() * third / squares / squares.sqrt();
+                    let share = without_noise(third / squares / squares.sqrt());
+                    let skew = count.sqrt() * share;
                     let adjusted = (count * (count - 1.0)).sqrt() / (count - 2.0);
                     Answer::F64(if ddof == 1 { skew * adjusted } else { skew })
                 }
@@ -250,16 +258,43 @@ impl Lower {
             } => match ddof {
                 1 if count < 4.0 => Answer::Null,
                 _ => {
-                    let (squares, fourth) = (twofold(words, squares), twofold(words, fourth));
-                    if out_of_range(squares / count, fourth, FOURTHS) {
+                    let [squares, fourth] =
+                        [squares, fourth].map(|at| Twofold::from_words(&words[at..]));
+                    if out_of_range(squares.value() / count, fourth.value(), FOURTHS) {
                         return Answer::F64(f64::NAN);
                     }
-                    let excess = count * fourth / squares / squares - 3.0;
-                    let adjusted = (count - 1.0) / ((count - 2.0) * (count - 3.0))
-                        * ((count + 1.0) * excess + 6.0);
-                    Answer::F64(if ddof == 1 { adjusted } else { excess })
+                    // The digits that cancel are not rounded before.
+                    let [squares, fourth] = [squares, fourth].map(Double::from);
+                    let whole = fourth.by(count).over(squares).over(squares);
+                    let excess = whole.plus(Double::sum(-3.0, 0.0));
+                    let scale = (count - 1.0) / ((count - 2.0) * (count - 3.0));
+                    let adjusted = excess.by(count + 1.0).plus(Double::sum(6.0, 0.0));
+                    Answer::F64(match ddof {
+                        1 => scale * without_noise(adjusted.rounded()),
+                        _ => without_noise(excess.rounded()),
+                    })
                 }
             },
+            Self::Covariance {
+                products,
+                squares,
+                ddof,
+                ..
+            } => {
+                if count <= f64::from(ddof) {
+                    return Answer::Null;
+                }
+                let [x, y] = squares.map(|at| twofold(words, at).sqrt());
+                let noise = NOISE * x * y;
+                if noise.is_finite() && twofold(words, products).abs() < noise {
+                    return Answer::F64(0.0);
+                }
+                let (covariance, power) = per_freedom(words, products, count, ddof);
+                Answer::F64(match power {
+                    0 => covariance,
+                    _ => times_power(covariance, power),
+                })
+            }
             Self::Correlation {
                 products, squares, ..
             } => {
@@ -269,17 +304,38 @@ impl Lower {
                 if let Some(far) = far_correlation(words, products, squares) {
                     return Answer::F64(far);
                 }
-                let [x, y] = squares.map(|at| twofold(words, at));
+                let [x, y] = squares.map(|at| moment(words, at));
                 // One root saves a rounding, if the product does not leave the floats.
                 let scale = match x * y {
                     both if both.is_normal() => both.sqrt(),
                     _ => x.sqrt() * y.sqrt(),
                 };
-                Answer::F64((twofold(words, products) / scale).clamp(-1.0, 1.0))
+                let share = moment(words, products) / scale;
+                Answer::F64(without_noise(share).clamp(-1.0, 1.0))
             }
             _ => unreachable!("answered without a count"),
         }
     }
+}
+
+/// The greatest share of its scale that rounding may make of a moment whose digits cancel.
+/// Less is 0, in every grouping.
+const NOISE: f64 = 1.0 / (1_u128 << 85) as f64;
+
+fn without_noise(share: f64) -> f64 {
+    if share.abs() < NOISE { 0.0 } else { share }
+}
+
+/// A sum of squares or products for each degree of freedom: a value and the power of two to
+/// scale it by. The kernel of tables divides the same numbers.
+fn per_freedom(words: &[u64], at: usize, count: f64, ddof: u32) -> (f64, i64) {
+    let (sum, left) = (Twofold::from_words(&words[at..]), count - f64::from(ddof));
+    let whole = Double::from(sum).by(count).rounded();
+    if whole.is_finite() {
+        return (whole / (count * left), 0);
+    }
+    let (sum, power) = sum.scaled();
+    (sum / left, power)
 }
 
 /// The least variance for which third and fourth powers of deviations keep their digits.
@@ -303,6 +359,15 @@ fn far_correlation(words: &[u64], products: usize, squares: [usize; 2]) -> Optio
     let (first, second) = ((up - down) / 2, (up - down) - (up - down) / 2);
     let share = times_power(times_power(product, first) / x, second) / y;
     Some(share.clamp(-1.0, 1.0))
+}
+
+/// A sum of powers of deviations, or of products, rounded as in every grouping.
+fn moment(words: &[u64], at: usize) -> f64 {
+    let sum = Twofold::from_words(&words[at..]);
+    match Double::from(sum).rounded() {
+        near if near.is_finite() => near,
+        _ => sum.value(),
+    }
 }
 
 fn twofold(words: &[u64], at: usize) -> f64 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::column::{Column, Values, stage_raw, stage_rows};
 use super::common::Common;
-use super::component::Component;
+use super::component::{Combine, Component};
 use super::component_runs;
 use super::lower::Lower;
 use super::op::Op;
@@ -20,6 +20,7 @@ use crate::monoid::{
     Entry, HandleSlot, Invertible, Law, Monoid, combine_one_by_one, folds_back_one_by_one,
     folds_one_by_one,
 };
+use crate::simd::dispatch_simd;
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
 /// The least number of partials that are combined component by component, and the most words
@@ -318,11 +319,11 @@ impl RecordPlan {
                 n,
             };
         }
-        Lower::Variance {
-            squares: products,
+        Lower::Covariance {
+            products,
+            squares: [squares, by_squares],
             n,
             ddof: agg.ddof,
-            root: false,
         }
     }
 
@@ -379,9 +380,8 @@ impl<R: Words + HandleSlot, P: Words> Record<R, P> {
     #[inline(never)]
     fn combine_each(&self, a: &P, b: &P) -> P {
         let mut out = P::zeroed(self.plan.words);
-        for component in &self.plan.components {
-            component.combine(a.as_ref(), b.as_ref(), out.as_mut());
-        }
+        let sides = [a.as_ref(), b.as_ref()];
+        dispatch_simd(Combine(&self.plan.components, sides, out.as_mut()));
         out
     }
 }

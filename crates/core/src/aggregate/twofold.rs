@@ -18,6 +18,7 @@
 //! one check detects it, and the rest is off the fast path.
 
 use super::beyond::{Beyond, Wide};
+use super::double::Double;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// `a + b` and its exact rounding error.
@@ -84,6 +85,18 @@ impl Twofold {
             sum,
             error: self.error + error,
         }
+    }
+
+    /// [`Self::plus`] of both parts of a finite number.
+    #[inline]
+    #[must_use]
+    pub fn plus_double(self, value: Double) -> Self {
+        let (sum, error) = two_sum(self.sum, value.high);
+        let error = self.error + (error + value.low);
+        if error.is_finite() {
+            return Self { sum, error };
+        }
+        Beyond::sum(self, Self::new(value.high))
     }
 
     #[inline]

@@ -193,3 +193,91 @@ fn runs_of_partials_are_combined_as_single_ones() {
         }
     }
 }
+
+/// Rows of two columns: some kind of series, and one that goes with it.
+fn series(kind: usize, random: &mut impl FnMut() -> f64) -> Vec<[u64; 2]> {
+    let mut walk = 1e4;
+    let mut value = || match kind {
+        0 => random() * 2.0 - 1.0,
+        1 => 1e9 + random() + random(),
+        2 => (random() * 1e4).round() / 100.0,
+        3 => (random() * 10.0).floor(),
+        4 if random() < 0.05 => 1e12,
+        5 => 10.0_f64.powf(random() * 30.0 - 15.0) * (random() - 0.5).signum(),
+        6 => {
+            walk += random() - 0.5;
+            walk
+        }
+        _ => 5.0 + random(),
+    };
+    let pairs = (0..60).map(|_| (value(), value()));
+    pairs.map(|(x, y)| [x, x + y].map(f64::to_bits)).collect()
+}
+
+/// However rows are grouped, moments are merged so exactly that answers have equal bits.
+#[test]
+fn moments_of_all_groupings_are_equal_to_the_bit() {
+    use Kind::{Correlation, Covariance, Kurtosis, Skewness, Stddev, Variance};
+    let aggs = [
+        Variance,
+        Stddev,
+        Covariance,
+        Correlation,
+        Skewness,
+        Kurtosis,
+    ]
+    .map(|kind| AggSpec {
+        kind,
+        of: Some(0),
+        by: matches!(kind, Covariance | Correlation).then_some(1),
+        ddof: 1,
+    });
+    let record = Record::<[u64; 2], [u64; 16]>::new(RecordPlan::new(&aggs, &[DType::F64; 2]));
+    let seed = std::env::var("SLIDEWISE_SEED").unwrap_or_default();
+    let first: u64 = seed.parse().unwrap_or_default();
+    for seed in first..first + 80 {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let rows = series(seed as usize % 8, &mut random);
+        let bits = |partial: &[u64; 16]| {
+            let mut answers: Vec<Answer<i64>> = Vec::new();
+            record.answers(partial, &mut answers);
+            let bits = answers.into_iter().map(|answer| match answer {
+                Answer::F64(value) => value.to_bits(),
+                other => panic!("{other:?} is no float"),
+            });
+            bits.collect::<Vec<_>>()
+        };
+        for count in [4, 5, 16, 17, 60] {
+            let rows = &rows[..count];
+            let whole = bits(&record.fold(rows));
+            let lifted = rows.iter().map(|row| record.lift(row));
+            let one_by_one = lifted.reduce(|a, b| record.combine(&a, &b)).expect("rows");
+            assert_eq!(
+                bits(&one_by_one),
+                whole,
+                "one by one, seed {seed}, {count} rows"
+            );
+            for _ in 0..20 {
+                let mut parts = Vec::new();
+                let mut rest = rows;
+                while !rest.is_empty() {
+                    let (run, others) = rest.split_at(1 + (random() * rest.len() as f64) as usize);
+                    parts.push(record.fold(run));
+                    rest = others;
+                }
+                while parts.len() > 1 {
+                    let at = (random() * (parts.len() - 1) as f64) as usize;
+                    let younger = parts.remove(at + 1);
+                    parts[at] = record.combine(&parts[at], &younger);
+                }
+                assert_eq!(bits(&parts[0]), whole, "seed {seed}, {count} rows");
+            }
+        }
+    }
+}
