@@ -37,6 +37,29 @@ PROBES = [
 ]
 
 
+BITS = """\
+## Equal windows have equal bits
+
+Windows with the same rows have the same answer to the last bit, however they were
+grouped and whatever was in them before:
+
+| answers | `Window`, `KeyedWindows`, streams | tables, batch on Spark |
+| --- | --- | --- |
+| `sum`, `mean`, `sum_of_squares` | equal | equal to those |
+| `covariance`, `correlation`, `skewness`, `kurtosis` | equal | equal to those |
+| `variance`, `stddev` | equal | at most 128 ulp (3e-14) apart |
+
+Partials are right to some 100 bits, and the answer rounds at the end. Over tables
+(`rolling`, `hopping`) a kernel computes `variance` and `stddev` a quarter faster, but
+[with fewer bits](design/numbers.md): rows before the window may show in the last ones.
+Of 180,000 windows of ten kinds of series, four in ten had other bits, one in 25 was
+more than 2 ulp apart, the worst 68; random walks are worst, whose means move far.
+Integers have none of this while (n · deviation)² stays below 2^53.
+
+Excepted are `subtract_on_evict` and `slick_deque`, which round when an entry leaves,
+and deviations beyond 1e-70 to 1e70, where the errors of products leave the floats.
+"""
+
 LIMITS = """\
 ## Where the range ends
 
@@ -72,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with np.errstate(all="ignore"):
-        page = "\n".join([*_head(), *_probes(), *_series(options.slides), LIMITS])
+        page = "\n".join([*_head(), *_probes(), *_series(options.slides), BITS, LIMITS])
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(page, encoding="utf-8")
     print(f"wrote {options.out}")
