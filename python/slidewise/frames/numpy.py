@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, guarded
+from slidewise.frames.objects import array_of_objects
 
 __all__ = ["holds_arrays", "numpy_frame"]
 
@@ -64,9 +65,12 @@ class _NumpyFrame:
         elif values.dtype.kind != "O":
             values = values.astype(values.dtype.newbyteorder("="), copy=False)
         try:
-            text = self._table[name].dtype.kind == "T"
-            array = pa.array(values, mask=mask, from_pandas=text)
-        except (pa.ArrowException, ValueError, TypeError) as error:
+            if values.dtype.kind == "O":
+                text = self._table[name].dtype.kind == "T"
+                array = array_of_objects(values, mask=mask, pandas=text)
+            else:
+                array = pa.array(values, mask=mask, from_pandas=False)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise SpecError(
                 f"column {name!r} of type {values.dtype} has no Arrow type: {error}"
             ) from error

@@ -10,6 +10,7 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, decode_runs, guarded, one_array
 from slidewise.frames.column_types import is_text
+from slidewise.frames.objects import array_of_objects
 
 __all__ = ["pandas_frame", "to_dense"]
 
@@ -99,7 +100,10 @@ class _PandasFrame:
     @staticmethod
     def _column(name: str, values: Any) -> pa.Array:
         try:
-            array = pa.Array.from_pandas(values)
+            if values.dtype == object:
+                array = array_of_objects(values, pandas=True)
+            else:
+                array = pa.Array.from_pandas(values)
         except (pa.ArrowException, OverflowError, TypeError) as error:
             held = "values of several types, or that Arrow has no type for"
             if values.dtype != object:

@@ -14,6 +14,7 @@ from slidewise.aggregations.custom import Functions
 from slidewise.aggregations.fit import fits, misfit
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
+from slidewise.frames.objects import array_of_objects
 from slidewise.table.decimals import DIGITS, can_sum, from_parts
 from slidewise.table.encoding import (
     KernelInputs,
@@ -160,7 +161,7 @@ def in_one_type(
     if kind is None and all(answer is None for answer in answers):
         kind = functions.known_type
     try:
-        array = pa.array(answers, kind, from_pandas=False)
+        array = array_of_objects(answers, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise SpecError(
             f"the answers of {agg!r} do not fit one column"

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import SpecError
+from slidewise.frames.objects import array_of_objects
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import SIZES, Clock
 
@@ -43,7 +44,7 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
         names = ("value", "count", "error")
         values = [[dict(zip(names, one, strict=True)) for one in top] for top in values]
     try:
-        array = pa.array(values, kind)
+        array = array_of_objects(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         declared = "" if kind is None else f" of {kind}"
         raise SpecError(
