@@ -14,7 +14,7 @@ import slidewise as sw
 import slidewise._core as _core
 from slidewise import aggregations
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.base import HOLISTIC, KINDS, PAIRS
+from slidewise.aggregations.records import kinds
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
 
@@ -63,26 +63,19 @@ def _names() -> list[str]:
 
 
 def _example(name: str) -> Aggregation:
-    function = getattr(aggregations, name)
-    if name in PAIRS:
-        made: Aggregation = function("x", "y")
-    elif name.endswith("_k"):
-        made = function("x", k=1)
-    else:
-        made = function()
+    made: Aggregation = getattr(aggregations, name)()
     return made
 
 
 def _row(name: str, agg: Aggregation) -> str:
-    laws = ["holistic"] * 4 if agg.kind in HOLISTIC else _laws(agg)
+    laws = ["holistic"] * 4 if agg.record.group == "holistic" else _laws(agg)
     text = " | ".join([f"[`{name}`](#{name})", _summary(name), *laws])
     return f"| {text} |\n"
 
 
 def _laws(agg: Aggregation) -> list[str]:
     kind = agg.core_kind
-    kind = "collect" if kind in ("concat", "collect_distinct") else kind
-    columns = 2 if agg.kind in PAIRS or agg.kind.startswith("arg_") else 1
+    columns = 2 if agg.record.second else 1
     held = [
         True,
         _core.commutes(kind, columns),
@@ -131,7 +124,7 @@ def _section_text(text: str) -> str:
 
 def main() -> int:
     """Writes the page, or checks that it is current."""
-    missing = [kind for kind in KINDS if kind not in _names()]
+    missing = [kind for kind in kinds() if kind not in _names()]
     assert not missing, f"kinds without a function: {missing}"
     current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     if "--check" in sys.argv[1:]:

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from definitions import PAIRS
 
 import slidewise as sw
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.base import KINDS, PAIRS
+from slidewise.aggregations.records import kinds
 
 LISTS = ("collect", "collect_distinct", "top_k", "bottom_k")
 
@@ -142,7 +143,7 @@ MOMENTS = ("skewness", "variance", "kurtosis")
 
 
 def aggregations():
-    for kind in KINDS:
+    for kind in kinds():
         by = "y" if kind in (*PAIRS, "arg_min", "arg_max") else None
         of = "text" if kind == "concat" else "x"
         for where in (None, "flag"):

@@ -15,8 +15,7 @@ from seeds import SEED
 
 import slidewise as sw
 from slidewise import aggregations
-from slidewise.aggregations.base import KINDS
-from slidewise.aggregations.sketches import SKETCHES
+from slidewise.aggregations.records import kinds
 from slidewise.spec.spec import Spec
 
 COUNT = {"n": sw.count()}
@@ -41,7 +40,7 @@ COLUMNS = ("column", "of", "by", "x", "y")
 def catalogue() -> list[Any]:
     """Every aggregation, by every combination of its options."""
     found = []
-    for kind in (*KINDS, *SKETCHES):
+    for kind in kinds(sketches=True):
         make = getattr(aggregations, kind)
         names = [*inspect.signature(make).parameters]
         columns = {name: name for name in names if name in COLUMNS}

@@ -12,11 +12,12 @@ from typing import Any
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
+from definitions import BITS, PAIRS
 from hypothesis import example, given, settings
 from tables_oracle import SIDES, answer, same, windows
 
 import slidewise as sw
-from slidewise.aggregations.base import BITS, KINDS, PAIRS
+from slidewise.aggregations.records import kinds
 
 CLOSED = ("right", "left", "both", "neither")
 ENDS = (-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1)
@@ -43,7 +44,7 @@ ALL = {
     "rows": sw.count(),
     **{
         f"{kind}_{column}": getattr(sw, kind)(column)
-        for kind in KINDS
+        for kind in kinds()
         if kind not in ELSEWHERE
         for column in ("i", "f")
     },

@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from definitions import COMPARED, PAIRS
 
 import slidewise as sw
-from slidewise.aggregations.base import COMPARED, KINDS, PAIRS
+from slidewise.aggregations.records import kinds
 
 VALUES: dict[str, list[Any]] = {
     "ints": [1, 2],
@@ -29,7 +30,7 @@ VALUES: dict[str, list[Any]] = {
 # A window joins lists, too, as `concat` says.
 EXCEPT = {("concat", "lists")}
 SKETCHES = ("approx_count_distinct", "approx_quantile", "bloom", "count_min")
-KINDS_OF_TABLES = (*KINDS, *SKETCHES)
+KINDS_OF_TABLES = (*kinds(), *SKETCHES)
 ARITHMETIC = ("sum", "mean", "product", "sum_of_squares", "geometric_mean", "range")
 ARITHMETIC += ("variance", "stddev", "skewness", "kurtosis", "median", "any", "all")
 

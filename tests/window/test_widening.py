@@ -13,9 +13,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
+from definitions import BITS
 
 import slidewise as sw
-from slidewise.aggregations.base import BITS, KINDS
+from slidewise.aggregations.records import kinds
 from slidewise.window.algorithms import ALGORITHMS
 
 # Arguments of aggregations that need some, and aggregations that do not widen.
@@ -30,7 +31,7 @@ OTHERS = {"collect", "concat", "collect_distinct", "covariance", "correlation", 
 SKETCHES = ("approx_quantile", "approx_count_distinct", "heavy_hitters")
 AGGS = {
     kind: partial(getattr(sw, kind), **ARGUMENTS.get(kind, {}))
-    for kind in (*KINDS, *SKETCHES)
+    for kind in (*kinds(), *SKETCHES)
     if kind not in OTHERS
 }
 PAIRS = {

@@ -1,61 +1,15 @@
-"""The aggregation: its kind and its columns."""
+"""The aggregation: its kind, its columns and its parameters."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from slidewise.aggregations.records import RECORDS, Record, kinds
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
 
-__all__ = ["BITS", "COMPARED", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
+__all__ = ["Aggregation"]
 
-KINDS = (
-    "count",
-    "sum",
-    "mean",
-    "min",
-    "max",
-    "range",
-    "variance",
-    "stddev",
-    "min_count",
-    "max_count",
-    "arg_min",
-    "arg_max",
-    "first",
-    "last",
-    "geometric_mean",
-    "collect",
-    "product",
-    "sum_of_squares",
-    "any",
-    "all",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "skewness",
-    "kurtosis",
-    "covariance",
-    "correlation",
-    "concat",
-    "collect_distinct",
-    "top_k",
-    "bottom_k",
-    "count_distinct",
-    "quantile",
-    "median",
-    "mode",
-)
-
-# These need all values of a window, because they have no partial of bounded size.
-HOLISTIC = ("count_distinct", "quantile", "median", "mode")
-
-# Aggregations of two columns.
-PAIRS = ("covariance", "correlation")
-BITS = ("bit_and", "bit_or", "bit_xor")
-
-COMPARED = ("arg_min", "arg_max")
-_WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
 _MAX_K = 1_000
 _SEVERAL = (
     ": give an aggregation for each, or approx_quantile, which takes a list (and has a "
@@ -118,14 +72,16 @@ class Aggregation:
     interpolation: str = field(default="linear", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            hint = suggest_name(str(self.kind), KINDS)
-            known = ", ".join(KINDS)
+        given: object = self.kind
+        record = RECORDS.get(given) if isinstance(given, str) else None
+        if record is None or not record.is_built_in:
+            hint = suggest_name(str(self.kind), kinds())
+            known = ", ".join(kinds())
             raise SpecError(
                 f"unknown aggregation {self.kind!r}{hint or f'; there are {known}'}"
             )
         self._check_names()
-        if self.by is not None and self.kind not in COMPARED + PAIRS:
+        if self.by is not None and not self.record.second:
             raise SpecError(f"{self.kind}() takes no by=")
         ddof = as_int(self.ddof)
         if ddof is None:
@@ -133,8 +89,9 @@ class Aggregation:
         if ddof < 0:
             raise SpecError(f"ddof must be 0 or more, got {ddof}")
         object.__setattr__(self, "ddof", ddof)
-        if self.kind in ("skewness", "kurtosis") and self.ddof > 1:
-            raise SpecError(f"ddof of {self.kind}() is 0 or 1, got {self.ddof}")
+        most = self.record.max_ddof
+        if most is not None and ddof > most:
+            raise SpecError(f"ddof of {self.kind}() is 0 or {most}, got {ddof}")
         self._check_k()
         self._check_quantile()
 
@@ -150,7 +107,7 @@ class Aggregation:
 
     def _check_k(self) -> None:
         k = as_int(self.k)
-        if self.kind in ("top_k", "bottom_k"):
+        if "k" in self.record.parameters:
             if k is None or not 1 <= k <= _MAX_K:
                 raise SpecError(f"k must be from 1 to {_MAX_K}, got {self.k!r}")
             object.__setattr__(self, "k", k)
@@ -158,7 +115,7 @@ class Aggregation:
             raise SpecError(f"{self.kind}() takes no k=")
 
     def _check_quantile(self) -> None:
-        if self.kind != "quantile":
+        if "q" not in self.record.parameters:
             if (self.q, self.interpolation) != (0.5, "linear"):
                 raise SpecError(f"{self.kind}() takes no q= and no interpolation=")
             return
@@ -178,6 +135,17 @@ class Aggregation:
         object.__setattr__(self, "q", float(self.q) + 0.0)
 
     @property
+    def record(self) -> Record:
+        """The facts about its kind.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.covariance("x", "y").record.second
+            'paired'
+        """
+        return RECORDS[self.kind]
+
+    @property
     def core_kind(self) -> str:
         """The kind and its parameters, as the core reads them.
 
@@ -186,11 +154,18 @@ class Aggregation:
             >>> sw.median("price").core_kind
             'quantile 0.5 linear'
         """
-        if self.kind == "median":
-            return "quantile 0.5 linear"
-        if self.kind == "quantile":
-            return f"quantile {self.q!r} {self.interpolation}"
-        return self.kind
+        return self.record.core.format(agg=self) or self.kind
+
+    @property
+    def number(self) -> int:
+        """The `k` or `ddof` of its kind, else 0; the core reads one number.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.top_k("price", 3).number, sw.variance("price").number
+            (3, 1)
+        """
+        return self.k or self.ddof * ("ddof" in self.record.parameters)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -217,18 +192,19 @@ class Aggregation:
             ...
             slidewise.errors.SpecError: sum() needs a column: sum('...')
         """
-        if self.kind in COMPARED:
+        second = self.record.second
+        if second == "compared":
             if self.by is None:
                 raise SpecError(
                     f"{self!r} needs the column to compare: "
                     f"{self.kind}({self.of!r}, by='...'); of= is the column to return"
                 )
-        elif self.kind in PAIRS:
+        elif second == "paired":
             if self.of is None or self.by is None:
                 raise SpecError(
                     f"{self!r} needs two columns: {self.kind}('...', '...')"
                 )
-        elif self.of is None and self.kind != "count":
+        elif self.of is None and not self.record.of_rows:
             raise SpecError(f"{self!r} needs a column: {self._called}('...')")
 
     @property
@@ -238,13 +214,13 @@ class Aggregation:
     def __repr__(self) -> str:
         parts = [] if self.of is None else [repr(self.of)]
         if self.by is not None:
-            name = "" if self.kind in PAIRS else "by="
+            name = "" if self.record.second == "paired" else "by="
             parts.append(f"{name}{self.by!r}")
-        if self.kind in _WITH_DDOF and self.ddof != 1:
+        if "ddof" in self.record.parameters and self.ddof != 1:
             parts.append(f"ddof={self.ddof}")
         if self.k:
             parts.append(f"k={self.k}")
-        if self.kind == "quantile":
+        if "q" in self.record.parameters:
             parts.append(f"q={self.q!r}")
             if self.interpolation != "linear":
                 parts.append(f"interpolation={self.interpolation!r}")

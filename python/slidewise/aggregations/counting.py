@@ -1,15 +1,24 @@
 """Counts, and quantifiers over booleans."""
 
+from operator import and_, or_
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.objects import Pick, is_nan, larger, over_objects, smaller
+from slidewise.aggregations.records import NUMBERS, ORDERED, register, register_like
 from slidewise.hints import with_hints
 
-__all__ = [
-    "all",
-    "any",
+__all__ = ["all", "any", "count", "max_count", "min_count"]
+
+register(
     "count",
-    "max_count",
-    "min_count",
-]
+    of_rows=True,
+    reads="",
+    inputs=("present",),
+    roles=("presence",),
+    result="count",
+    mergeable=True,
+)
 
 
 @with_hints
@@ -37,6 +46,30 @@ def count(column: str | None = None, *, where: str | None = None) -> Aggregation
     return Aggregation("count", column, where=where)
 
 
+def _register_count(kind: str, pick: Pick) -> None:
+    """Registers a count of the smallest or largest value."""
+
+    def combine(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+        (a, n), (b, m) = older, younger
+        if a == b or (is_nan(a) and is_nan(b)):
+            return a, n + m
+        return older if pick(a, b) is a else younger
+
+    register(
+        kind,
+        takes=ORDERED,
+        reads="order",
+        inputs=("order",),
+        result="int64",
+        objects=over_objects(
+            kind, combine, lambda value: (value, 1), lambda partial: partial[1]
+        ),
+    )
+
+
+_register_count("min_count", smaller)
+
+
 @with_hints
 def min_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The number of occurrences of the smallest value.
@@ -59,6 +92,9 @@ def min_count(column: str | None = None, *, where: str | None = None) -> Aggrega
         [1, 2, 1]
     """
     return Aggregation("min_count", column, where=where)
+
+
+_register_count("max_count", larger)
 
 
 @with_hints
@@ -85,6 +121,11 @@ def max_count(column: str | None = None, *, where: str | None = None) -> Aggrega
     return Aggregation("max_count", column, where=where)
 
 
+_QUANTIFIER = register(
+    "any", takes=NUMBERS, result="bool", objects=over_objects("any", or_, bool)
+)
+
+
 @with_hints
 def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """Whether at least one value is true.
@@ -107,6 +148,9 @@ def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
         ({'any': True, 'all': False}, {'any': True, 'all': True})
     """
     return Aggregation("any", column, where=where)
+
+
+register_like(_QUANTIFIER, kind="all", objects=over_objects("all", and_, bool))
 
 
 @with_hints

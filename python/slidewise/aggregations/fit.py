@@ -1,8 +1,4 @@
-"""The types of values that each aggregation takes, over tables and in windows.
-
-Types form *families*: "number", "bool", "duration", "instant" (timestamps, dates, times
-of day), "text" (also binary), "decimal", and "other".
-"""
+"""The types of values that each aggregation takes, over tables and in windows."""
 
 from collections.abc import Callable
 from datetime import date, time, timedelta
@@ -12,54 +8,19 @@ from numbers import Real
 from typing import Any
 from uuid import UUID
 
-from slidewise.aggregations.base import BITS, KINDS, PAIRS, Aggregation
+from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import RECORDS, Record, kinds
 from slidewise.aggregations.scalars import is_of
 from slidewise.errors import SpecError
 
 __all__ = ["accepted", "check_value", "fits", "misfit"]
 
-_NUMBERS = ("number", "bool")
-_ORDERED = ("number", "bool", "duration", "instant", "text", "decimal")
-_MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
-# The families of the kinds that do not take all of them.
-_TAKES: dict[str, tuple[str, ...]] = {
-    "sum": ("number", "bool", "duration", "decimal"),
-    "mean": _NUMBERS,
-    "product": _NUMBERS,
-    "sum_of_squares": _NUMBERS,
-    "geometric_mean": _NUMBERS,
-    "any": _NUMBERS,
-    "all": _NUMBERS,
-    **dict.fromkeys(BITS, _NUMBERS),
-    **dict.fromkeys(_MOMENTS, _NUMBERS),
-    **dict.fromkeys(PAIRS, _NUMBERS),
-    "concat": ("text",),
-    "top_k": _ORDERED,
-    "bottom_k": _ORDERED,
-    "range": ("number", "duration", "instant"),
-    "min": _ORDERED,
-    "max": _ORDERED,
-    "min_count": _ORDERED,
-    "max_count": _ORDERED,
-    "arg_min": _ORDERED,
-    "arg_max": _ORDERED,
-    "mode": _ORDERED,
-    "quantile": _ORDERED,
-    "median": _NUMBERS,
-    "approx_quantile": _NUMBERS,
-}
 _NAMES = {
-    "number": "integers and floats",
+    "float": "integers and floats",
     "bool": "bool",
     "duration": "durations",
     "instant": "timestamps and dates",
     "text": "text, binary and decimals",
-}
-# The accepted types of aggregations that do not accept whole families.
-_ACCEPTED = {
-    "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
-    "concat": "text and binary",
-    **dict.fromkeys(BITS, "integers and bool"),
 }
 
 
@@ -70,18 +31,23 @@ def fits(kind: str, family: str) -> bool:
         >>> fits("sum", "text"), fits("max", "text"), fits("first", "other")
         (False, True, True)
     """
-    return family in _TAKES.get(kind, (family,))
+    return family in RECORDS[kind].takes
 
 
-def accepted(kind: str) -> str:
-    """The types that a kind of aggregation takes, if not all, for messages.
+def accepted(record: Record, families: tuple[str, ...] = ()) -> str:
+    """The types that an aggregation takes, if not all, for messages.
+
+    Args:
+        record: The record of the aggregation.
+        families: The families of these types, if fewer than it takes elsewhere.
 
     Example:
-        >>> accepted("mean")
+        >>> import slidewise as sw
+        >>> accepted(sw.mean().record)
         'integers and floats, bool'
     """
-    families = (family for family in _TAKES[kind] if family in _NAMES)
-    return _ACCEPTED.get(kind) or ", ".join(_NAMES[family] for family in families)
+    taken = families or record.takes
+    return record.accepted or ", ".join(_NAMES[one] for one in taken if one in _NAMES)
 
 
 def misfit(
@@ -95,10 +61,10 @@ def misfit(
         held: Their type.
         fitting: Whether a kind of aggregation takes them.
     """
-    kinds = ", ".join(kind for kind in KINDS if fitting(kind))
+    others = ", ".join(filter(fitting, kinds()))
     return (
-        f"{agg!r} does not fit {what}: {agg.kind} takes {accepted(agg.kind)}. "
-        f"For {held} there are {kinds}."
+        f"{agg!r} does not fit {what}: {agg.kind} takes {accepted(agg.record)}. "
+        f"For {held} there are {others}."
     )
 
 
@@ -136,7 +102,7 @@ def _family(kind: type) -> str:
             return named[kind.__name__]
     families: tuple[tuple[str, type | tuple[type, ...]], ...] = (
         ("bool", bool),
-        ("number", Real),
+        ("float", Real),
         ("decimal", Decimal),
         ("duration", timedelta),
         ("instant", (date, time)),

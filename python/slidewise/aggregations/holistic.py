@@ -5,11 +5,23 @@ values of a window: a `Window` of them takes entries in any order, and no `algor
 but "auto", "fiba" and "recalculate".
 """
 
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import NUMBERS, ORDERED, register
 from slidewise.errors import SpecError
 from slidewise.hints import with_hints
 
 __all__ = ["count_distinct", "median", "mode", "quantile"]
+
+register(
+    "count_distinct",
+    "holistic",
+    reads="equality",
+    inputs=("distinct",),
+    roles=("key",),
+    result="count",
+)
 
 
 @with_hints
@@ -37,6 +49,19 @@ def count_distinct(
         [1, 2, 1]
     """
     return Aggregation("count_distinct", column, where=where)
+
+
+register(
+    "quantile",
+    "holistic",
+    core="quantile {agg.q!r} {agg.interpolation}",
+    parameters=("q", "interpolation"),
+    takes=ORDERED,
+    between=NUMBERS,
+    reads="order",
+    inputs=("order",),
+    result="value",
+)
 
 
 @with_hints
@@ -90,6 +115,15 @@ def quantile(
     )
 
 
+register(
+    "median",
+    "holistic",
+    core="quantile 0.5 linear",
+    takes=NUMBERS,
+    reads="order",
+)
+
+
 @with_hints
 def median(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The exact median; of an even number of values, the mean of the middle two.
@@ -112,6 +146,32 @@ def median(column: str | None = None, *, where: str | None = None) -> Aggregatio
         (5.0, 3.0)
     """
     return Aggregation("median", column, where=where)
+
+
+def _smallest(values: list[Any]) -> Any:
+    """The smallest of equally frequent values; NaN is the largest."""
+    if len(values) <= 1:
+        return values[0] if values else None
+    numbers = [value for value in values if value == value]
+    try:
+        return min(numbers)
+    except TypeError as error:
+        raise SpecError(
+            "mode() gives the smallest of the most frequent values, which do not "
+            f"compare: {error}"
+        ) from error
+
+
+register(
+    "mode",
+    "holistic",
+    takes=ORDERED,
+    reads="order",
+    inputs=("order",),
+    roles=("key",),
+    result="value",
+    finish=_smallest,
+)
 
 
 @with_hints

@@ -1,13 +1,16 @@
 """Lists and concatenations of values."""
 
+from itertools import chain
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import register
+from slidewise.errors import SpecError
 from slidewise.hints import with_hints
 
-__all__ = [
-    "collect",
-    "collect_distinct",
-    "concat",
-]
+__all__ = ["collect", "collect_distinct", "concat"]
+
+register("collect", reads="", inputs=("rows",), roles=("any",), result="values")
 
 
 @with_hints
@@ -32,6 +35,40 @@ def collect(column: str | None = None, *, where: str | None = None) -> Aggregati
         [['a'], ['a', 'b'], ['b', 'c']]
     """
     return Aggregation("collect", column, where=where)
+
+
+def _joined(values: list[Any]) -> Any:
+    """Joins values of one type; None over an empty window."""
+    if not values:
+        return None
+    kind = type(values[0])
+    for value in values:
+        if type(value) is not kind:
+            raise SpecError(
+                f"concat() takes values of one type, got {kind.__name__} and "
+                f"{type(value).__name__}"
+            )
+    if kind is str or kind is bytes:
+        return kind().join(values)
+    if kind is list or kind is tuple:
+        return kind(chain.from_iterable(values))
+    raise SpecError(
+        f"concat() takes str, bytes, lists and tuples, got {kind.__name__}: "
+        "collect() takes any type"
+    )
+
+
+register(
+    "concat",
+    core="collect",
+    takes=("text", "null"),
+    accepted="text and binary",
+    reads="",
+    inputs=("rows",),
+    roles=("any",),
+    result="joined",
+    finish=_joined,
+)
 
 
 @with_hints
@@ -59,6 +96,31 @@ def concat(column: str | None = None, *, where: str | None = None) -> Aggregatio
         'FiBA'
     """
     return Aggregation("concat", column, where=where)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """Distinct values in order of first occurrence; all NaNs are one."""
+    seen: dict[Any, Any] = {}
+    for value in values:
+        try:
+            seen.setdefault("nan" if value != value else (value,), value)
+        except TypeError as error:
+            raise SpecError(
+                f"collect_distinct() takes hashable values: {error}"
+            ) from error
+    return list(seen.values())
+
+
+register(
+    "collect_distinct",
+    core="collect",
+    reads="equality",
+    # The kernel collects only the first row of each code where it can.
+    inputs=("rows", "codes"),
+    roles=("any",),
+    result="distinct",
+    finish=_distinct,
+)
 
 
 @with_hints

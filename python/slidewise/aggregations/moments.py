@@ -1,16 +1,15 @@
 """Statistical moments of one column and of two."""
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
 
-__all__ = [
-    "correlation",
-    "covariance",
-    "kurtosis",
-    "skewness",
-    "stddev",
-    "variance",
-]
+__all__ = ["correlation", "covariance", "kurtosis", "skewness", "stddev", "variance"]
+
+# A shift keeps distances from the mean, and shifted uint64 is int64.
+_MOMENT = register(
+    "variance", parameters=("ddof",), takes=NUMBERS, inputs=("order",), mergeable=True
+)
 
 
 @with_hints
@@ -45,6 +44,9 @@ def variance(
     return Aggregation("variance", column, ddof=ddof, where=where)
 
 
+register_like(_MOMENT, kind="stddev")
+
+
 @with_hints
 def stddev(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
@@ -75,6 +77,9 @@ def stddev(
         [0.0, 0.0, 2.0]
     """
     return Aggregation("stddev", column, ddof=ddof, where=where)
+
+
+register_like(_MOMENT, kind="skewness", max_ddof=1, mergeable=False)
 
 
 @with_hints
@@ -112,6 +117,9 @@ def skewness(
     return Aggregation("skewness", column, ddof=ddof, where=where)
 
 
+register_like(_MOMENT, kind="kurtosis", max_ddof=1, mergeable=False)
+
+
 @with_hints
 def kurtosis(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
@@ -145,6 +153,16 @@ def kurtosis(
         {'sample': 4.0, 'all': -0.666666667}
     """
     return Aggregation("kurtosis", column, ddof=ddof, where=where)
+
+
+_PAIR = register_like(
+    _MOMENT,
+    kind="covariance",
+    mergeable=False,
+    second="paired",
+    inputs=("order", "order"),
+    roles=("number", "number"),
+)
 
 
 @with_hints
@@ -181,6 +199,9 @@ def covariance(
         (3.5, 1.0)
     """
     return Aggregation("covariance", x, y, ddof, where=where)
+
+
+register_like(_PAIR, kind="correlation", parameters=())
 
 
 @with_hints

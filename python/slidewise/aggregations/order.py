@@ -1,6 +1,21 @@
 """Extremes, and the values at positions."""
 
+from decimal import Decimal
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.objects import (
+    EXACT,
+    Pick,
+    checked_lift,
+    larger,
+    over_objects,
+    smaller,
+)
+from slidewise.aggregations.records import ORDERED, register, register_like
 from slidewise.hints import with_hints
 
 __all__ = [
@@ -14,6 +29,17 @@ __all__ = [
     "range",
     "top_k",
 ]
+
+_EXTREME = register(
+    "min",
+    takes=ORDERED,
+    reads="order",
+    inputs=("order",),
+    result="value",
+    objects=over_objects("min", smaller),
+    mergeable=True,
+    plotted=True,
+)
 
 
 @with_hints
@@ -40,6 +66,9 @@ def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("min", column, where=where)
 
 
+register_like(_EXTREME, kind="max", objects=over_objects("max", larger))
+
+
 @with_hints
 def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The largest value.
@@ -62,6 +91,31 @@ def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
         [9, 9, 5]
     """
     return Aggregation("max", column, where=where)
+
+
+def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+    return smaller(older[0], younger[0]), larger(older[1], younger[1])
+
+
+def _distance(ends: tuple[Any, Any]) -> Any:
+    smallest, largest = ends
+    if isinstance(largest, Decimal):
+        return EXACT.subtract(largest, smallest)
+    return largest - smallest
+
+
+register(
+    "range",
+    takes=("integer", "float", "null", "duration", "instant"),
+    inputs=("order",),
+    result="difference",
+    objects=over_objects(
+        "range",
+        _ends,
+        checked_lift("range", lambda x: _distance((x, x)), lambda x: (x, x)),
+        _distance,
+    ),
+)
 
 
 @with_hints
@@ -91,6 +145,27 @@ def range(column: str | None = None, *, where: str | None = None) -> Aggregation
         [0, 4, 1]
     """
     return Aggregation("range", column, where=where)
+
+
+def _register_row(kind: str, pick: Pick) -> None:
+    """Registers the value in the row of an extreme."""
+
+    def combine(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+        return older if pick(older[0], younger[0]) is older[0] else younger
+
+    register(
+        kind,
+        second="compared",
+        takes=ORDERED,
+        reads="order",
+        inputs=("rows", "order"),
+        roles=("number", "number"),
+        result="value",
+        objects=over_objects(kind, combine, lower=itemgetter(1)),
+    )
+
+
+_register_row("arg_min", smaller)
 
 
 @with_hints
@@ -126,6 +201,9 @@ def arg_min(
     return Aggregation("arg_min", of, by, where=where)
 
 
+_register_row("arg_max", larger)
+
+
 @with_hints
 def arg_max(
     of: str | None = None, by: str | None = None, *, where: str | None = None
@@ -159,6 +237,16 @@ def arg_max(
     return Aggregation("arg_max", of, by, where=where)
 
 
+_END = register(
+    "first",
+    reads="",
+    inputs=("raw",),
+    result="value",
+    objects=over_objects("first", lambda older, _: older),
+    plotted=True,
+)
+
+
 @with_hints
 def first(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The earliest value that is not null.
@@ -184,6 +272,11 @@ def first(column: str | None = None, *, where: str | None = None) -> Aggregation
     return Aggregation("first", column, where=where)
 
 
+register_like(
+    _END, kind="last", objects=over_objects("last", lambda _, younger: younger)
+)
+
+
 @with_hints
 def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The latest value that is not null.
@@ -207,6 +300,42 @@ def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
         ['a', 'a', 'c']
     """
     return Aggregation("last", column, where=where)
+
+
+def _register_best(kind: str, pick: Pick) -> None:
+    """Registers the first k values in an order."""
+
+    @cache
+    def objects(k: int) -> Functions:
+        # A combine of sorted runs: the first k of both, earlier ones first.
+        def combine(
+            older: tuple[Any, ...], younger: tuple[Any, ...]
+        ) -> tuple[Any, ...]:
+            best: list[Any] = []
+            at, other = 0, 0
+            while len(best) < k and (at < len(older) or other < len(younger)):
+                left = other == len(younger) or (
+                    at < len(older) and pick(older[at], younger[other]) is older[at]
+                )
+                best.append(older[at] if left else younger[other])
+                at, other = at + left, other + (not left)
+            return tuple(best)
+
+        lift = checked_lift(kind, lambda value: value < value, lambda value: (value,))
+        return over_objects(kind, combine, lift, list, ())(k)
+
+    register(
+        kind,
+        parameters=("k",),
+        takes=ORDERED,
+        reads="order",
+        inputs=("order",),
+        result="values",
+        objects=objects,
+    )
+
+
+_register_best("top_k", larger)
 
 
 @with_hints
@@ -238,6 +367,9 @@ def top_k(
         [9, 7]
     """
     return Aggregation("top_k", column, k=k, where=where)
+
+
+_register_best("bottom_k", smaller)
 
 
 @with_hints

@@ -5,7 +5,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from slidewise.aggregations import Aggregation
+from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import Record
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument
 
@@ -15,6 +16,9 @@ _STRUCT = (
     ": make a struct column of several first, such as polars.struct('a', 'b'); lift "
     "gets its values as a dict"
 )
+
+
+_RECORD = Record("udaf", "udaf", reads="", roles=("any",), result="udaf")
 
 
 def resolve(name: str | None) -> Any:
@@ -69,6 +73,11 @@ class UserDefinedAggregation(Aggregation):
     """
 
     functions: Any = None
+
+    @property
+    def record(self) -> Record:
+        """The facts about all of them."""
+        return _RECORD
 
     def __call__(
         self,

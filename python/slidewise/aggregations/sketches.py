@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import NUMBERS, RECORDS, register, register_like
 from slidewise.errors import SpecError
 from slidewise.hints import with_hints
 
 __all__ = [
-    "SKETCHES",
     "Sketch",
     "approx_count_distinct",
     "approx_quantile",
@@ -30,15 +30,6 @@ __all__ = [
     "count_min",
     "heavy_hitters",
 ]
-
-# The names of the parameters of each sketch.
-SKETCHES = {
-    "bloom": ("capacity", "error_rate"),
-    "approx_count_distinct": ("error",),
-    "approx_quantile": ("q", "error"),
-    "count_min": ("error", "confidence"),
-    "heavy_hitters": ("k", "counters"),
-}
 
 _MAX_BITS = 1 << 27
 _MAX_COUNTERS = 1 << 21
@@ -51,14 +42,16 @@ class Sketch(Aggregation):
     """A sketch. Made by `bloom`, `approx_count_distinct`, ... of `slidewise`.
 
     Attributes:
-        parameters: The values of its parameters, in the order of `SKETCHES`.
+        parameters: The values of its parameters, in the order of its record.
     """
 
     parameters: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        names = SKETCHES.get(self.kind)
-        if names is None or len(names) != len(self.parameters):
+        record = RECORDS.get(self.kind)
+        names = () if record is None else record.parameters
+        is_sketch = record is not None and record.group == "sketch"
+        if not is_sketch or len(names) != len(self.parameters):
             raise SpecError(f"no sketch {self.kind!r} of {self.parameters!r}")
         if self.by is not None or self.ddof != 1 or self.k != 0:
             raise SpecError(f"{self.kind}() takes a column and {', '.join(names)}")
@@ -66,24 +59,53 @@ class Sketch(Aggregation):
         _ = self.core_kind  # checks the parameters
 
     @property
-    def hashed(self) -> bool:
-        """Whether values are identified by their hashes."""
-        return self.kind != "approx_quantile"
+    def given(self) -> dict[str, Any]:
+        """The values of its parameters, by name."""
+        return dict(zip(self.record.parameters, self.parameters, strict=True))
 
     @property
     def core_kind(self) -> str:
         """The kind and its parameters, as the core reads them."""
-        given = dict(zip(SKETCHES[self.kind], self.parameters, strict=True))
-        numbers = _CORE_PARAMETERS[self.kind](**given)
+        assert self.record.numbers is not None, "a sketch has some"
+        numbers = self.record.numbers(**self.given)
         return ":".join([self.kind, *map(str, numbers)])
 
     def __repr__(self) -> str:
-        named = zip(SKETCHES[self.kind], self.parameters, strict=True)
         parts = [] if self.of is None else [repr(self.of)]
-        parts += [f"{name}={value!r}" for name, value in named if value is not None]
+        parts += [
+            f"{name}={value!r}"
+            for name, value in self.given.items()
+            if value is not None
+        ]
         if self.where is not None:
             parts.append(f"where={self.where!r}")
         return f"{self.kind}({', '.join(parts)})"
+
+
+def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
+    count = _check_int("capacity", capacity, 1, _MAX_BITS)
+    rate = _check_share("error_rate", error_rate, 1e-9, 0.5)
+    bits = -count * math.log(rate) / math.log(2) ** 2
+    if bits > _MAX_BITS:
+        raise SpecError(
+            f"a Bloom filter for {count} values at {rate} takes {bits:.0f} bits, and "
+            f"{_MAX_BITS} is the maximum: raise error_rate, or lower capacity"
+        )
+    whole = max(math.ceil(bits / 64), 1) * 64
+    hashes = round(whole / count * math.log(2))
+    return whole, min(max(hashes, 1), 64)
+
+
+_HASHED = register(
+    "bloom",
+    "sketch",
+    numbers=_bloom,
+    parameters=("capacity", "error_rate"),
+    takes=(*NUMBERS, "text", "fixed_binary"),
+    reads="equality",
+    inputs=("hashes",),
+    roles=("hash",),
+)
 
 
 @with_hints
@@ -122,6 +144,20 @@ def bloom(
     return Sketch("bloom", column, where=where, parameters=(capacity, error_rate))
 
 
+def _distinct(error: Any) -> tuple[int]:
+    registers = (1.04 / _check_share("error", error, 1.04 / 512, 0.26)) ** 2
+    return (max(math.ceil(math.log2(registers) - 1e-9), 4),)
+
+
+register_like(
+    _HASHED,
+    kind="approx_count_distinct",
+    numbers=_distinct,
+    parameters=("error",),
+    result="count",
+)
+
+
 @with_hints
 def approx_count_distinct(
     column: str | None = None, *, error: float = 0.02, where: str | None = None
@@ -155,6 +191,27 @@ def approx_count_distinct(
         3
     """
     return Sketch("approx_count_distinct", column, where=where, parameters=(error,))
+
+
+def _quantile(q: Any, error: Any) -> tuple[int, str]:
+    several = isinstance(q, list | tuple)
+    given = q if several else (q,)
+    if not 1 <= len(given) <= _MAX_QUANTILES:
+        raise SpecError(f"q= takes 1 to {_MAX_QUANTILES} shares, got {len(given)}")
+    shares = [repr(_check_quantile_share(share)) for share in given]
+    text = "".join(f"{share}," for share in shares) if several else shares[0]
+    k = (2.296 / _check_share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
+    return max(math.ceil(k), 8), text
+
+
+register(
+    "approx_quantile",
+    "sketch",
+    numbers=_quantile,
+    parameters=("q", "error"),
+    takes=NUMBERS,
+    result="quantiles",
+)
 
 
 @with_hints
@@ -207,6 +264,26 @@ def approx_quantile(
     return Sketch("approx_quantile", column, where=where, parameters=given)
 
 
+def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
+    buckets = math.ceil(math.e / _check_share("error", error, 1e-9, 0.5))
+    sure = _check_share("confidence", confidence, 0.5, 1 - 1e-15)
+    hashes = max(math.ceil(math.log(1 / (1 - sure))), 1)
+    if hashes * buckets > _MAX_COUNTERS:
+        raise SpecError(
+            f"a Count-Min sketch with error={error} and confidence={confidence} takes "
+            f"{hashes * buckets} counters, and {_MAX_COUNTERS} is the maximum"
+        )
+    return hashes, buckets
+
+
+register_like(
+    _HASHED,
+    kind="count_min",
+    numbers=_count_min,
+    parameters=("error", "confidence"),
+)
+
+
 @with_hints
 def count_min(
     column: str | None = None,
@@ -243,6 +320,24 @@ def count_min(
     """
     given = (error, confidence)
     return Sketch("count_min", column, where=where, parameters=given)
+
+
+def _hitters(k: Any, counters: Any) -> tuple[int, int]:
+    count = _check_int("k", k, 1, _MAX_HITTERS)
+    if counters is None:
+        return count, min(max(10 * count, 100), _MAX_HITTERS)
+    return count, _check_int("counters", counters, count, _MAX_HITTERS)
+
+
+register_like(
+    _HASHED,
+    kind="heavy_hitters",
+    numbers=_hitters,
+    parameters=("k", "counters"),
+    inputs=("rows", "hashes"),
+    roles=("any", "hash"),
+    result="hitters",
+)
 
 
 @with_hints
@@ -289,67 +384,9 @@ def heavy_hitters(
     return Sketch("heavy_hitters", column, where=where, parameters=given)
 
 
-def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
-    count = _check_int("capacity", capacity, 1, _MAX_BITS)
-    rate = _check_share("error_rate", error_rate, 1e-9, 0.5)
-    bits = -count * math.log(rate) / math.log(2) ** 2
-    if bits > _MAX_BITS:
-        raise SpecError(
-            f"a Bloom filter for {count} values at {rate} takes {bits:.0f} bits, and "
-            f"{_MAX_BITS} is the maximum: raise error_rate, or lower capacity"
-        )
-    whole = max(math.ceil(bits / 64), 1) * 64
-    hashes = round(whole / count * math.log(2))
-    return whole, min(max(hashes, 1), 64)
-
-
-def _distinct(error: Any) -> tuple[int]:
-    registers = (1.04 / _check_share("error", error, 1.04 / 512, 0.26)) ** 2
-    return (max(math.ceil(math.log2(registers) - 1e-9), 4),)
-
-
-def _quantile(q: Any, error: Any) -> tuple[int, str]:
-    several = isinstance(q, list | tuple)
-    given = q if several else (q,)
-    if not 1 <= len(given) <= _MAX_QUANTILES:
-        raise SpecError(f"q= takes 1 to {_MAX_QUANTILES} shares, got {len(given)}")
-    shares = [repr(_check_quantile_share(share)) for share in given]
-    text = "".join(f"{share}," for share in shares) if several else shares[0]
-    k = (2.296 / _check_share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
-    return max(math.ceil(k), 8), text
-
-
 def _check_quantile_share(share: Any) -> float:
     """A share as a float; -0.0 as 0.0, as equal Specs are written alike."""
     return _check_share("q", share, 0.0, 1.0) + 0.0
-
-
-def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
-    buckets = math.ceil(math.e / _check_share("error", error, 1e-9, 0.5))
-    sure = _check_share("confidence", confidence, 0.5, 1 - 1e-15)
-    hashes = max(math.ceil(math.log(1 / (1 - sure))), 1)
-    if hashes * buckets > _MAX_COUNTERS:
-        raise SpecError(
-            f"a Count-Min sketch with error={error} and confidence={confidence} takes "
-            f"{hashes * buckets} counters, and {_MAX_COUNTERS} is the maximum"
-        )
-    return hashes, buckets
-
-
-def _hitters(k: Any, counters: Any) -> tuple[int, int]:
-    count = _check_int("k", k, 1, _MAX_HITTERS)
-    if counters is None:
-        return count, min(max(10 * count, 100), _MAX_HITTERS)
-    return count, _check_int("counters", counters, count, _MAX_HITTERS)
-
-
-_CORE_PARAMETERS: dict[str, Any] = {
-    "bloom": _bloom,
-    "approx_count_distinct": _distinct,
-    "approx_quantile": _quantile,
-    "count_min": _count_min,
-    "heavy_hitters": _hitters,
-}
 
 
 def _check_int(name: str, value: Any, least: int, most: int) -> int:

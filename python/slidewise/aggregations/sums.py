@@ -1,6 +1,10 @@
 """Sums and products."""
 
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.objects import checked_lift, exact_sum, over_objects
+from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
 
 __all__ = [
@@ -13,6 +17,19 @@ __all__ = [
     "sum",
     "sum_of_squares",
 ]
+
+register(
+    "sum",
+    takes=(*NUMBERS, "duration", "decimal"),
+    accepted="integers, floats, decimals of up to 38 digits, bool and durations",
+    result="sum",
+    objects=over_objects(
+        "sum",
+        exact_sum,
+        checked_lift("sum", lambda value: exact_sum(value, value)),
+    ),
+    mergeable=True,
+)
 
 
 @with_hints
@@ -44,6 +61,32 @@ def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
     return Aggregation("sum", column, where=where)
 
 
+def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+    return exact_sum(older[0], younger[0]), older[1] + younger[1]
+
+
+def _quotient(total: tuple[Any, int]) -> Any:
+    return total[0] / total[1]
+
+
+register(
+    "mean",
+    takes=NUMBERS,
+    objects=over_objects(
+        "mean",
+        _total,
+        checked_lift(
+            "mean",
+            lambda value: _quotient((exact_sum(value, value), 2)),
+            lambda value: (value, 1),
+        ),
+        _quotient,
+    ),
+    mergeable=True,
+    plotted=True,
+)
+
+
 @with_hints
 def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The arithmetic mean.
@@ -68,6 +111,9 @@ def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
         [4.0, 4.5, 7.0]
     """
     return Aggregation("mean", column, where=where)
+
+
+register("product", takes=NUMBERS, inputs=("whole",))
 
 
 @with_hints
@@ -98,6 +144,16 @@ def product(column: str | None = None, *, where: str | None = None) -> Aggregati
     return Aggregation("product", column, where=where)
 
 
+register(
+    "geometric_mean",
+    kernel="mean",
+    takes=NUMBERS,
+    inputs=("logs",),
+    result="exp",
+    plotted=True,
+)
+
+
 @with_hints
 def geometric_mean(
     column: str | None = None, *, where: str | None = None
@@ -124,6 +180,9 @@ def geometric_mean(
         [1.0, 2.0]
     """
     return Aggregation("geometric_mean", column, where=where)
+
+
+register("sum_of_squares", takes=NUMBERS, inputs=("whole",))
 
 
 @with_hints
@@ -155,6 +214,16 @@ def sum_of_squares(
     return Aggregation("sum_of_squares", column, where=where)
 
 
+_BITS = register(
+    "bit_and",
+    takes=("integer", "null", "bool"),
+    accepted="integers and bool",
+    inputs=("bits",),
+    roles=("int64",),
+    result="bits",
+)
+
+
 @with_hints
 def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The bitwise AND of all values.
@@ -182,6 +251,9 @@ def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregati
     return Aggregation("bit_and", column, where=where)
 
 
+register_like(_BITS, kind="bit_or")
+
+
 @with_hints
 def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The bitwise OR of all values.
@@ -207,6 +279,9 @@ def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregatio
         14
     """
     return Aggregation("bit_or", column, where=where)
+
+
+register_like(_BITS, kind="bit_xor")
 
 
 @with_hints

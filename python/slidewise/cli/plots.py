@@ -36,7 +36,6 @@ _DAY = 86_400_000  # the ticks of a day in date64
 _INK, _MUTED, _FAINT = "#1f2933", "#627281", "#9fb0bf"
 # Short windows are light and thin, long ones dark, which suggests near and far.
 _LINES = ("#f59e0b", "#0ea5a4", "#2563eb", "#7c3aed", "#be185d", "#374151")
-_SHOWS_VALUES = ("mean", "min", "max", "first", "last", "geometric_mean")
 
 _STYLE = {
     "agg.path.chunksize": 20_000,
@@ -243,7 +242,7 @@ def _moved(ticks: Any, by: int) -> Any:
 
 def _draw(axes: Any, panel: _Panel, spec: Spec) -> None:
     agg, rows = panel.agg, panel.lines[0][1].rows
-    column = agg.of if agg.kind in _SHOWS_VALUES and not panel.of_keys else None
+    column = agg.of if agg.record.plotted and not panel.of_keys else None
     dots = None
     if column is not None and _is_number(rows, column):
         dots = _numpy(rows, column)

@@ -1,11 +1,11 @@
 """The options that make a `Spec`, or name the file of one."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
-from slidewise.aggregations import sketches
-from slidewise.aggregations.base import KINDS, Aggregation
+import slidewise.aggregations as aggregations
+from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
@@ -61,7 +61,7 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=KIND[:COLUMN[:BY]]",
         help="what to compute (may be repeated), such as n=count, avg=mean:price, "
         "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
-        f"{' '.join((*KINDS, *_SKETCHES))}",
+        f"{' '.join(kinds(sketches=True))}",
     )
     parser.add_argument(
         "--arrival",
@@ -226,21 +226,22 @@ def _aggregation(what: str) -> Aggregation:
     if len(parts) > 3:
         raise SpecError("too many parts, and a colon in a column's name is written \\:")
     kind, of, last = (*parts, "", "")[:3]
-    if kind in _SKETCHES:
-        return _sketch(kind, of or None, last)
-    if kind not in KINDS:
+    if kind not in kinds(sketches=True):
         raise _unknown(kind)
-    if kind in ("top_k", "bottom_k"):
-        return Aggregation(kind, of or None, k=_number(last or "1", "k"))
-    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
-        return Aggregation(kind, of or None, ddof=_number(last, "ddof"))
-    if last and kind == "quantile":
-        return Aggregation(kind, of or None, q=_share(last, "q"))
-    return Aggregation(kind, of or None, last or None)
+    record = RECORDS[kind]
+    if record.second or not record.parameters:
+        return Aggregation(kind, of or None, last or None)
+    given: dict[str, int | float] = {}
+    if last:
+        name = record.parameters[0]
+        whole = name in ("k", "ddof", "capacity")
+        given[name] = (_number if whole else _share)(last, name)
+    made: Aggregation = getattr(aggregations, kind)(of or None, **given)
+    return made
 
 
 def _unknown(kind: str) -> SpecError:
-    known = (*KINDS, *_SKETCHES)
+    known = kinds(sketches=True)
     hint = suggest_name(kind, known, _as_option).removeprefix(": ")
     shown = f" ({hint})" if hint else ""
     return SpecError(
@@ -255,23 +256,6 @@ def _as_option(meant: str) -> str:
     if argument == "ddof":
         return f"'{kind}:COLUMN:{value}'"
     return f"{kind!r} with {arguments} in a file for --spec" if value else repr(kind)
-
-
-_SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
-    "bloom": (sketches.bloom, "capacity"),
-    "approx_count_distinct": (sketches.approx_count_distinct, "error"),
-    "approx_quantile": (sketches.approx_quantile, "q"),
-    "count_min": (sketches.count_min, "error"),
-    "heavy_hitters": (sketches.heavy_hitters, "k"),
-}
-
-
-def _sketch(kind: str, of: str | None, last: str) -> Aggregation:
-    make, what = _SKETCHES[kind]
-    if not last:
-        return make(of)
-    value = _number(last, what) if what in ("capacity", "k") else _share(last, what)
-    return make(of, **{what: value})
 
 
 def _number(digits: str, what: str) -> int:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations.base import PAIRS
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, empty_table, one_array
@@ -31,12 +30,6 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 __all__ = ["EARLIEST", "LATEST", "Index", "Undecoded"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
-# Aggregations whose results are the kernel's answers, if the types are equal.
-_UNDECODED = {
-    *("count", "sum", "mean", "min", "max", "range", "first", "last"),
-    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
-    *("product", "sum_of_squares", "min_count", "max_count"),
-}
 # The number of changes of a query point in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
 # The number of sets of windows whose calls are kept.
@@ -238,7 +231,7 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         names: dict[int, str] = {}
         for (name, agg), ((at, *others), _) in zip(spec.aggs, call.reads, strict=True):
-            undecoded = not others and agg.kind in _UNDECODED
+            undecoded = not others and agg.record.undecoded
             if not undecoded or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
@@ -334,8 +327,8 @@ class Index:
         floats = {one.name for one in schema if pa.types.is_floating(one.type)}
         return all(
             len(plan.calls) == 1
-            and agg.kind in _UNDECODED
-            and not (agg.kind in ("first", "last") and agg.of in floats)
+            and agg.record.undecoded
+            and not (agg.record.inputs == ("raw",) and agg.of in floats)
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
         )
 

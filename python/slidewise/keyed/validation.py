@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations.base import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array, require
@@ -34,9 +33,6 @@ __all__ = [
 LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update", "change")
 _CORRECT = Argument("late_rows", "correct")
-# Aggregations that compare their own values.
-_COMPARING = {"min", "max", "min_count", "max_count", "mode", "median", "quantile"}
-_COMPARING |= {"top_k", "bottom_k"}
 
 
 def check_emit(emit: object, spec: Spec) -> None:
@@ -123,8 +119,8 @@ def _refuse_unsortable(query: KeyedQuery) -> None:
 def _refuse_declared_order(query: KeyedQuery) -> None:
     """Checks that no aggregation compares ordered categories: pages lose the order."""
     for _, agg in query.spec.aggs:
-        name = agg.by if agg.kind in COMPARED else agg.of
-        if name is None or agg.kind not in _COMPARING.union(COMPARED):
+        name = agg.by if agg.record.second == "compared" else agg.of
+        if name is None or agg.record.reads != "order":
             continue
         kind = query.schema.field(name).type
         if pa.types.is_dictionary(kind) and kind.ordered:

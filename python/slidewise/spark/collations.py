@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.base import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.spec import Spec
 
@@ -20,8 +19,6 @@ __all__ = ["collated_results", "refuse_collations"]
 
 _BINARY = "UTF8_BINARY"
 _COLLATE = re.compile(r" collate \w+")
-# Aggregations that take strings without comparing them.
-_UNCOMPARED = ("count", "first", "last", "collect", "concat")
 
 
 def refuse_collations(df: Any, spec: Spec, then_by: Iterable[str]) -> None:
@@ -45,11 +42,11 @@ def collated_results(df: Any, spec: Spec) -> dict[str, DataType]:
     labels = [f"_{window.label}" for window in spec.windows]
     types: dict[str, DataType] = {}
     for name, agg in spec.aggs:
-        if agg.of is None or agg.kind not in (*_UNCOMPARED[1:], *COMPARED):
+        if agg.of is None or agg.record.result not in ("value", "values", "joined"):
             continue
         kind = df.schema[agg.of].dataType
         if _collation(kind) is not None:
-            kind = ArrayType(kind) if agg.kind == "collect" else kind
+            kind = ArrayType(kind) if agg.record.result == "values" else kind
             names = [name] if spec.is_hopping else [name + label for label in labels]
             types.update(dict.fromkeys(names, kind))
     return types
@@ -70,11 +67,10 @@ def _compared(
 
 
 def _compared_column(agg: Aggregation) -> str | None:
-    if agg.kind in COMPARED:
+    if agg.record.second == "compared":
         return agg.by
     # A user-defined aggregation compares strings as its functions do.
-    is_own = getattr(agg, "functions", None) is not None
-    return None if is_own or agg.kind in _UNCOMPARED else agg.of
+    return agg.of if agg.record.reads else None
 
 
 def _collation(kind: DataType) -> str | None:

@@ -19,8 +19,6 @@ from slidewise.table.batched_rolling import needs_whole_keys
 __all__ = ["explain_batch", "explain_stream"]
 
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
-# The functions for which a frame of Spark uses its segment tree.
-_MERGEABLE = ("count", "sum", "mean", "min", "max", "stddev", "variance")
 
 
 def explain_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
@@ -223,7 +221,7 @@ def _unmergeable(spec: Spec) -> str | None:
     if spec.arrival is not None:
         return "frames have no order of arrival"
     for _, agg in spec.aggs:
-        if agg.kind not in _MERGEABLE or agg.where is not None:
+        if not agg.record.mergeable or agg.where is not None:
             return f"{agg!r} is not a function of its segment tree"
     return None
 

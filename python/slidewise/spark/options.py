@@ -5,17 +5,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from slidewise.aggregations.base import COMPARED
+import slidewise._core as _core
+from slidewise.aggregations import Aggregation
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.validation import LATE_ROWS, check_emit
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
-
-# Aggregations whose results depend on the order of rows of equal time. Sketches, which
-# are approximate in any order, are not listed.
-_ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +201,21 @@ def _order_dependent(spec: Spec) -> str | None:
         if window.rows:
             return repr(window)
     for _, agg in spec.aggs:
-        functions = getattr(agg, "functions", None)
-        if agg.kind in _ORDERED or agg.kind in COMPARED:
+        if isinstance(agg, UserDefinedAggregation):
+            if not agg.functions.commutative:
+                return f"{agg!r}, whose combine is not commutative=True,"
+        elif _keeps_order(agg):
             return repr(agg)
-        if functions is not None and not functions.commutative:
-            return f"{agg!r}, whose combine is not commutative=True,"
     return None
+
+
+def _keeps_order(agg: Aggregation) -> bool:
+    """Whether an answer depends on the order of peers.
+
+    Sketches are approximate in any order, and holistic aggregations have none.
+    """
+    columns = 2 if agg.record.second else 1
+    return not agg.record.group and not _core.commutes(agg.core_kind, columns)
 
 
 def _parse_late(late: str | timedelta) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import slidewise.aggregations as catalogue
-from slidewise.aggregations.base import KINDS, Aggregation
+from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import kinds
 from slidewise.aggregations.registry import UserDefinedAggregation, resolve
-from slidewise.aggregations.sketches import SKETCHES, Sketch
+from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument, suggest_name
 
@@ -41,7 +42,7 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": agg.kind}
     values: dict[str, Any] = {}
     if isinstance(agg, Sketch):
-        values = dict(zip(SKETCHES[agg.kind], agg.parameters, strict=True))
+        values = agg.given
     for name, parameter in inspect.signature(_function(agg.kind)).parameters.items():
         attribute = _ATTRIBUTES.get(name, name)
         value = values[name] if name in values else getattr(agg, attribute)
@@ -116,7 +117,7 @@ def shorten(value: object) -> str:
 
 
 def _function(kind: str) -> Callable[..., Aggregation]:
-    known = (*KINDS, *SKETCHES)
+    known = kinds(sketches=True)
     if kind not in known:
         hint = suggest_name(kind, known, _in_a_file) or f"; there are {known}"
         raise SpecError(f"unknown kind {shorten(kind)} of aggregation{hint}")

@@ -20,7 +20,7 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import one_array
 from slidewise.frames.column_types import type_without_view
-from slidewise.table.decimals import parts_of
+from slidewise.table.decimals import can_sum, parts_of
 
 __all__ = [
     "KernelInputs",
@@ -102,6 +102,25 @@ class ValueColumn:
         return "text" if _is_sortable(kind) else "other"
 
     @cached_property
+    def fine_family(self) -> str:
+        """The family of types, as the records of aggregations name them."""
+        kind = self.original.type
+        if pa.types.is_null(kind):
+            return "null"
+        if pa.types.is_decimal(kind):
+            return "decimal" if can_sum(kind) else "large_decimal"
+        if pa.types.is_fixed_size_binary(kind):
+            return "fixed_binary"
+        if self.family == "number":
+            return "float" if pa.types.is_floating(kind) else "integer"
+        return self.family
+
+    @cached_property
+    def is_uint64(self) -> bool:
+        """Whether its values may be beyond int64."""
+        return bool(pa.types.is_uint64(self.original.type))
+
+    @cached_property
     def number(self) -> pa.Array:
         """As int64, or float64 for floats and uint64."""
         kind = self.original.type
@@ -178,6 +197,14 @@ class ValueColumn:
     def raw_bits(self) -> pa.Array:
         """64-bit values reinterpreted as int64."""
         return self.original.view(_INT64)
+
+    def decoded(self, answers: pa.Array, encoding: str) -> pa.Array:
+        """The values of answers over an encoding that selects them."""
+        if encoding == "raw_bits":
+            return answers.view(self.original.type)
+        if encoding == "order":
+            return self.from_order(answers)
+        return self.take(answers)
 
     def from_bits(self, answers: pa.Array) -> pa.Array:
         """Decodes answers over `bits`."""

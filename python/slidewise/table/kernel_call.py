@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations.base import HOLISTIC, Aggregation
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.scalars import as_int
 from slidewise.caching import cached_property
@@ -367,10 +367,13 @@ class KernelCall:
         portable = self.inputs.portable
         return [
             bool(plan.calls)
-            and agg.kind not in HOLISTIC
+            and agg.record.group != "holistic"
+            # Of the row numbers, count needs only the nulls.
             and all(
-                kind == "count" or all(portable[at] for at in (of, by) if at >= 0)
-                for kind, of, by, _ in plan.calls
+                agg.record.of_rows or portable[at]
+                for _, *inputs, _ in plan.calls
+                for at in inputs
+                if at >= 0
             )
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
         ]

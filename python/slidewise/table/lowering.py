@@ -3,19 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations.base import BITS, PAIRS, Aggregation
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
-from slidewise.aggregations.custom import Functions
+from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.fit import fits, misfit
-from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
-from slidewise.table.decimals import DIGITS, can_sum, from_parts
+from slidewise.table.decimals import DIGITS, from_parts
 from slidewise.table.encoding import (
     KernelInputs,
     ValueColumn,
@@ -36,8 +35,6 @@ _INT64 = pa.int64()
 _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
-_MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
-_LISTS = ("collect", "concat", "collect_distinct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,46 +73,127 @@ def plan(
         inputs: Collects the input columns of the kernel.
         on: The column of times, which `arg_min` and `arg_max` return without `of`.
     """
-    if agg.kind in ("arg_min", "arg_max"):
-        return _plan_arg(agg, columns, inputs, on)
-    if agg.of is None:
+    if agg.of is None and agg.record.of_rows:
         return _plan_rows(agg, columns, inputs)
-    values = columns.of(agg.of, where=agg.where)
-    if agg.kind == "own":
+    values, other, source = _columns_of(agg, columns, on)
+    if isinstance(agg, CustomAggregation):
         count_call = ("count", inputs.add(values, "rows"), -1, 0)
         return Plan((), _first_answer, count_call, None, False, (values.name,))
     if isinstance(agg, NativeAggregation):
         return _plan_native(agg, values, inputs)
-    if isinstance(agg, Sketch):
-        return _plan_sketch(agg, values, inputs)
     _check_fit(agg, values)
-    if agg.kind in PAIRS:
-        return _plan_pair(agg, columns, inputs)
-    if agg.kind in _LISTS:
-        return _plan_list(agg, values, inputs)
-    if agg.kind in ("first", "last"):
-        return _plan_pick(agg, values, inputs)
-    if agg.kind in ("top_k", "bottom_k"):
-        return _plan_best(agg, values, inputs)
-    if agg.kind == "sum":
-        return _plan_sum(agg, values, inputs)
-    if agg.kind == "range":
-        return _plan_range(values, inputs)
-    return _plan_plain(agg, values, inputs)
+    if other is not values:
+        _check_fit(agg, other)
+    result = "number" if _interpolates(agg) else agg.record.result
+    calls, encoding = _calls(agg, result, values, other, inputs)
+    decode: Decode = _first_answer
+    if result in _RESULTS:
+        decode = partial(_RESULTS[result], _Source(agg, source, encoding))
+    return Plan(
+        calls=calls,
+        decode=decode,
+        count_call=None if result == "count" else ("count", calls[0][1], -1, 0),
+        source=source.name,
+        same_type=_has_same_type(result, source),
+        reads=(source.name,) if source is other else (source.name, other.name),
+        overflow_reason=_overflow_reason(result, source),
+    )
+
+
+def _columns_of(
+    agg: Aggregation, columns: ValueColumns, on: str
+) -> tuple[ValueColumn, ValueColumn, ValueColumn]:
+    """The columns of its two inputs, and that whose values or types are the result's.
+
+    The first and the last are one column, except where the values are only compared.
+    """
+    if not agg.record.second:
+        assert agg.of is not None, "Spec requires it"
+        values = columns.of(agg.of, where=agg.where)
+        return values, values, values
+    assert agg.by is not None, "Spec requires it"
+    if agg.record.second == "compared":
+        by = columns.of(agg.by, where=agg.where)
+        return by, by, columns.of(agg.of or on)
+    assert agg.of is not None, "Spec requires it"
+    # Each is null where the other one is.
+    x = columns.of(agg.of, where=agg.where, paired=agg.by)
+    y = columns.of(agg.by, where=agg.where, paired=agg.of)
+    return x, y, x
+
+
+def _calls(
+    agg: Aggregation,
+    result: str,
+    values: ValueColumn,
+    other: ValueColumn,
+    inputs: KernelInputs,
+) -> tuple[tuple[Call, ...], str]:
+    """The kernel calls of which a form of result is made; the first encoding."""
+    record, parts = agg.record, _parts(result, values)
+    if parts:
+        calls = [(kind, inputs.add(values, part), -1, 0) for kind, part in parts]
+        return tuple(calls), parts[0][1]
+    names = ("number",) if _interpolates(agg) else record.inputs
+    encoding, by = _encoding(names[0], values), -1
+    of = inputs.add(values, encoding)
+    if len(names) > 1:
+        by = inputs.add(other, _encoding(names[1], other))
+    return ((record.kernel or agg.core_kind, of, by, agg.number),), encoding
 
 
 def _interpolates(agg: Aggregation) -> bool:
-    """Whether an answer may lie between two values."""
-    return agg.kind == "median" or agg.interpolation in ("linear", "midpoint")
+    """Whether an answer may lie between two values, and is a number then."""
+    return bool(agg.record.between) and agg.interpolation in ("linear", "midpoint")
+
+
+def _parts(result: str, values: ValueColumn) -> list[tuple[str, str]]:
+    """The kinds and encodings of several calls, if a result does not fit one."""
+    if result == "difference" and values.is_uint64:
+        return [("max", "order"), ("min", "order")]
+    if result == "sum" and values.is_uint64:
+        # Sums of the 32-bit halves always fit.
+        return [("sum", "high"), ("sum", "low")]
+    if result == "sum" and values.fine_family == "decimal":
+        return [("sum", f"decimal{part}") for part in range(len(values.decimal))]
+    return []
+
+
+def _encoding(name: str, values: ValueColumn) -> str:
+    """The encoding of a column, by the name that a record has for it."""
+    if name == "present":
+        return "number" if values.family in _NUMBERS else "rows"
+    if name == "distinct":
+        has_order = values.family in (*_NUMBERS, "duration", "instant")
+        return "order" if has_order else "codes"
+    if name == "raw":
+        return "raw_bits" if values.is_64_bit else "rows"
+    if name == "whole":
+        return "int64" if values.is_uint64 else "number"
+    return name
+
+
+def _has_same_type(result: str, source: ValueColumn) -> bool:
+    """Whether a result has the type of its source."""
+    if result in ("joined", "bits"):
+        # Results are not in the dictionary.
+        return not source.is_dictionary
+    if result == "sum":
+        return source.is_uint64 or source.family == "duration"
+    return result == "value" or (result == "difference" and source.is_uint64)
+
+
+def _overflow_reason(result: str, source: ValueColumn) -> str | None:
+    """The reason why a result of several parts is null although there were values."""
+    if result == "sum" and source.is_uint64:
+        return "the sum does not fit uint64"
+    if result == "sum" and source.fine_family == "decimal":
+        return f"the sum takes more than {DIGITS} digits"
+    return None
 
 
 def _first_answer(answers: Sequence[pa.Array]) -> pa.Array:
     return answers[0]
-
-
-def _null_if_empty(answers: Sequence[pa.Array]) -> pa.Array:
-    """Lists, null where empty: a window without values."""
-    return with_nulls(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
 
 
 def _plan_rows(agg: Aggregation, columns: ValueColumns, inputs: KernelInputs) -> Plan:
@@ -171,40 +249,90 @@ def in_one_type(
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _plan_sketch(agg: Sketch, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    _check_sketched(agg, values)
-    at = inputs.add(values, "hashes" if agg.hashed else "number")
-    call, decode = (agg.core_kind, at, -1, 0), _first_answer
-    if agg.kind == "heavy_hitters":
-        call = (agg.core_kind, inputs.add(values, "rows"), at, 0)
-        decode = partial(_hitters, values)
-    if agg.kind == "approx_quantile" and isinstance(agg.parameters[0], tuple):
-        decode = _null_if_empty
-    count_call = ("count", at, -1, 0)
-    return Plan(
-        calls=(call,),
-        decode=decode,
-        count_call=None if agg.kind == "approx_count_distinct" else count_call,
-        source=values.name,
-        same_type=False,
-        reads=(values.name,),
-    )
+class _Source(NamedTuple):
+    """What a result is made of, besides the answers of the kernel."""
+
+    agg: Aggregation
+    values: ValueColumn
+    encoding: str
 
 
-def _check_sketched(agg: Sketch, values: ValueColumn) -> None:
-    families = ("number", "bool", "text") if agg.hashed else _NUMBERS
-    held = values.original.type
-    if values.family not in families or pa.types.is_decimal(held):
-        takes = "integers, floats and bool" + (", text and binary" * agg.hashed)
-        raise SpecError(
-            f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
-            f"{agg.kind} takes {takes}; cast the column first"
-        )
+def _value(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    values = source.values
+    return values.restore_type(values.decoded(answers[0], source.encoding))
 
 
-def _hitters(values: ValueColumn, answers: Sequence[pa.Array]) -> pa.Array:
+def _values(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Lists of values, from lists in their encoding."""
+    lists, values = answers[0], source.values
+    if source.encoding == "rows":
+        _check_length(source, lists)
+    items = values.restore_type(values.decoded(lists.values, source.encoding))
+    return pa.ListArray.from_arrays(lists.offsets, items)
+
+
+def _distinct(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    return _values(source, [_first_of_each(answers[0], source.values)])
+
+
+def _text(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Joined text, from lists of row numbers."""
+    rows, values = answers[0], source.values
+    if pa.types.is_null(values.original.type):
+        return pa.nulls(len(rows))
+    _check_length(source, rows)
+    items = values.take(rows.values)
+    joined = _joined(pa.ListArray.from_arrays(rows.offsets, items))
+    return values.restore_computed(joined)
+
+
+def _bits(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    values = source.values
+    return values.restore_computed(values.from_bits(answers[0]))
+
+
+def _sum(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    values, kind = source.values, source.values.original.type
+    if values.is_uint64:
+        return _joined_halves(*answers)
+    if values.fine_family == "decimal":
+        return from_parts(answers, scale=kind.scale)
+    return answers[0].view(kind) if values.family == "duration" else answers[0]
+
+
+def _joined_halves(high: pa.Array, low: pa.Array) -> pa.Array:
+    """A sum of uint64 from those of the 32-bit halves; null if it does not fit."""
+    top = pc.add(high, pc.shift_right(low, pa.scalar(32, _INT64)))
+    top = with_nulls(top, pc.greater(top, _LOW_HALF))
+    shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
+    rest = pc.bit_wise_and(low, _LOW_HALF).cast(pa.uint64())
+    return pc.bit_wise_or(shifted, rest)
+
+
+def _difference(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Max − min, in the type of a difference."""
+    kind = source.values.original.type
+    if source.values.is_uint64:
+        largest, smallest = map(source.values.from_order, answers)
+        return pc.subtract(largest, smallest)
+    if pa.types.is_date32(kind):
+        seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
+        return seconds.view(pa.duration("s"))
+    if pa.types.is_temporal(kind):
+        return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
+    return answers[0]
+
+
+def _quantiles(_: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Answers; those of several shares are lists, null for a window without values."""
+    if not pa.types.is_list(answers[0].type):
+        return answers[0]
+    return with_nulls(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
+
+
+def _hitters(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     """Structs of value, count and error, from lists of these three in turn."""
-    flat = answers[0].values
+    flat, values = answers[0].values, source.values
     places = row_numbers(len(flat) // 3)
     rows, counts, errors = (
         flat.take(pc.add(pc.multiply(places, 3), part)) for part in (0, 1, 2)
@@ -217,150 +345,29 @@ def _hitters(values: ValueColumn, answers: Sequence[pa.Array]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, structs)
 
 
-def _plan_pair(agg: Aggregation, columns: ValueColumns, inputs: KernelInputs) -> Plan:
-    """Two columns, each null where the other one is."""
-    assert agg.of is not None, "Spec requires it"
-    assert agg.by is not None, "Spec requires it"
-    x = columns.of(agg.of, where=agg.where, paired=agg.by)
-    y = columns.of(agg.by, where=agg.where, paired=agg.of)
-    _check_fit(agg, y)
-    # A shift keeps distances from the mean, and shifted uint64 is int64.
-    at, other = inputs.add(x, "order"), inputs.add(y, "order")
-    return Plan(
-        calls=((agg.kind, at, other, agg.ddof),),
-        decode=_first_answer,
-        count_call=("count", at, -1, 0),
-        source=x.name,
-        same_type=False,
-        reads=(x.name, y.name),
-    )
+# Makes results of a form, of one array of answers per call. Other results are the
+# answers as they are.
+_RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
+    "value": _value,
+    "values": _values,
+    "distinct": _distinct,
+    "joined": _text,
+    "bool": lambda _, answers: answers[0].cast(pa.bool_()),
+    "exp": lambda _, answers: pc.exp(answers[0]),
+    "bits": _bits,
+    "sum": _sum,
+    "difference": _difference,
+    "quantiles": _quantiles,
+    "hitters": _hitters,
+}
 
 
-def _plan_best(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    at = inputs.add(values, "order")
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        items = values.restore_type(values.from_order(answers[0].values))
-        return pa.ListArray.from_arrays(answers[0].offsets, items)
-
-    return Plan(
-        calls=((agg.kind, at, -1, agg.k),),
-        decode=decode,
-        count_call=("count", at, -1, 0),
-        source=values.name,
-        same_type=False,
-        reads=(values.name,),
-    )
-
-
-def _plan_plain(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    encoding, decode = _encoding(agg, values)
-    at = inputs.add(values, encoding)
-    counts = agg.kind in ("count", "count_distinct")
-    count_call = None if counts else ("count", at, -1, 0)
-    kernel_kind = "mean" if agg.kind == "geometric_mean" else agg.core_kind
-    call = (kernel_kind, at, -1, agg.ddof)
-    made = ("any", "all", "geometric_mean")
-    plain = agg.kind in made or (agg.kind in BITS and values.is_dictionary)
-    same_type = decode is not _first_answer and not plain
-    return Plan((call,), decode, count_call, values.name, same_type, (values.name,))
-
-
-def _encoding(agg: Aggregation, values: ValueColumn) -> tuple[str, Decode]:
-    """The encoding of a column, and how to decode the answer."""
-    kind = agg.kind
-    if kind == "count_distinct":
-        ordered = values.family in ("number", "bool", "duration", "instant")
-        return "order" if ordered else "codes", _first_answer
-    if kind == "mode" or (kind == "quantile" and not _interpolates(agg)):
-        return "order", lambda answers: values.restore_type(
-            values.from_order(answers[0])
-        )
-    if kind == "count":
-        return (
-            "number" if values.family in ("number", "bool") else "rows"
-        ), _first_answer
-    if kind in ("min", "max"):
-        return "order", lambda answers: values.restore_type(
-            values.from_order(answers[0])
-        )
-    if kind in ("min_count", "max_count"):
-        return "order", _first_answer
-    if kind == "geometric_mean":
-        return "logs", lambda answers: pc.exp(answers[0])
-    if kind in ("any", "all"):
-        return "number", lambda answers: answers[0].cast(pa.bool_())
-    if kind in BITS:
-        return "bits", lambda answers: values.restore_computed(
-            values.from_bits(answers[0])
-        )
-    if kind in _MOMENTS:
-        # A shift keeps distances from the mean, and shifted uint64 is int64.
-        return "order", _first_answer
-    if values.family == "duration":
-        return "number", lambda answers: answers[0].view(values.original.type)
-    if kind in ("product", "sum_of_squares") and pa.types.is_uint64(
-        values.original.type
-    ):
-        return "int64", _first_answer
-    return "number", _first_answer
-
-
-def _plan_pick(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    """Selects 64-bit values directly, and other values by their row."""
-    at = inputs.add(values, "raw_bits" if values.is_64_bit else "rows")
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        if values.is_64_bit:
-            return values.restore_type(answers[0].view(values.original.type))
-        return values.restore_type(values.take(answers[0]))
-
-    return Plan(
-        calls=((agg.kind, at, -1, 0),),
-        decode=decode,
-        count_call=("count", at, -1, 0),
-        source=values.name,
-        same_type=True,
-        reads=(values.name,),
-    )
-
-
-def _plan_list(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    """Collects row numbers, which become a list of values or joined text."""
-    at = inputs.add(values, "rows")
-    distinct = agg.kind == "collect_distinct"
-    # The kernel collects only the first row of each code where it can.
-    by = inputs.add(values, "codes") if distinct else -1
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        rows = answers[0]
-        if distinct:
-            rows = _first_of_each(rows, values)
-        if agg.kind == "concat" and pa.types.is_null(values.original.type):
-            return pa.nulls(len(rows))
-        _check_length(agg, values, rows)
-        items = values.take(rows.values)
-        if agg.kind == "concat":
-            joined = _joined(pa.ListArray.from_arrays(rows.offsets, items))
-            return joined if values.is_dictionary else values.restore_type(joined)
-        return pa.ListArray.from_arrays(rows.offsets, values.restore_type(items))
-
-    return Plan(
-        calls=(("collect", at, by, 0),),
-        decode=decode,
-        count_call=("count", at, -1, 0),
-        source=values.name,
-        # Joined text is not in the dictionary.
-        same_type=agg.kind == "concat" and not values.is_dictionary,
-        reads=(values.name,),
-    )
-
-
-def _check_length(agg: Aggregation, values: ValueColumn, rows: pa.ListArray) -> None:
+def _check_length(source: _Source, rows: pa.ListArray) -> None:
     """Refuses more than 2 GiB of text: Arrow joins text with 32-bit offsets."""
+    agg, values = source.agg, source.values
     held = values.original.type
     short = pa.types.is_string(held) or pa.types.is_binary(held)
-    if not short and agg.kind != "concat":
+    if not short and agg.record.result != "joined":
         return
     lengths = pc.binary_length(values.original).cast(_INT64)
     if (pc.max(lengths).as_py() or 0) * len(rows.values) < 2**31:
@@ -396,135 +403,35 @@ def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, kept)
 
 
-def _plan_arg(
-    agg: Aggregation, columns: ValueColumns, inputs: KernelInputs, on: str
-) -> Plan:
-    assert agg.by is not None, "Spec requires it"
-    by = columns.of(agg.by, where=agg.where)
-    _check_fit(agg, by)
-    of = columns.of(agg.of or on)
-    at = inputs.add(by, "order")
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        return of.restore_type(of.take(answers[0]))
-
-    return Plan(
-        calls=((agg.kind, inputs.add(by, "rows"), at, 0),),
-        decode=decode,
-        count_call=("count", at, -1, 0),
-        source=of.name,
-        same_type=True,
-        reads=(of.name, by.name),
-    )
-
-
-def _plan_range(values: ValueColumn, inputs: KernelInputs) -> Plan:
-    """Max − min, in the type of a difference."""
-    kind = values.original.type
-    unsigned = pa.types.is_uint64(kind)
-    at = inputs.add(values, "order")
-    kinds = ("max", "min") if unsigned else ("range",)
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        if unsigned:
-            largest, smallest = (values.from_order(answer) for answer in answers)
-            return pc.subtract(largest, smallest)
-        if pa.types.is_date32(kind):
-            seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
-            return seconds.view(pa.duration("s"))
-        if pa.types.is_temporal(kind):
-            return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
-        return answers[0]
-
-    return Plan(
-        calls=tuple((each, at, -1, 0) for each in kinds),
-        decode=decode,
-        count_call=("count", at, -1, 0),
-        source=values.name,
-        same_type=unsigned,
-        reads=(values.name,),
-    )
-
-
-def _plan_sum(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
-    held = values.original.type
-    if pa.types.is_uint64(held):
-        return _plan_sum_uint64(values, inputs)
-    if can_sum(held):
-        return _plan_sum_decimal(values, inputs)
-    return _plan_plain(agg, values, inputs)
-
-
-def _plan_sum_uint64(values: ValueColumn, inputs: KernelInputs) -> Plan:
-    """Sums the 32-bit halves separately, and joins them if they fit."""
-    high, low = inputs.add(values, "high"), inputs.add(values, "low")
-
-    def decode(answers: Sequence[pa.Array]) -> pa.Array:
-        carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
-        top = pc.add(answers[0], carry)
-        top = with_nulls(top, pc.greater(top, _LOW_HALF))
-        shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
-        rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
-        return pc.bit_wise_or(shifted, rest)
-
-    return Plan(
-        calls=(("sum", high, -1, 0), ("sum", low, -1, 0)),
-        decode=decode,
-        count_call=("count", high, -1, 0),
-        source=values.name,
-        same_type=True,
-        reads=(values.name,),
-        overflow_reason="the sum does not fit uint64",
-    )
-
-
-def _plan_sum_decimal(values: ValueColumn, inputs: KernelInputs) -> Plan:
-    at = [inputs.add(values, f"decimal{part}") for part in range(len(values.decimal))]
-    return Plan(
-        calls=tuple(("sum", part, -1, 0) for part in at),
-        decode=partial(from_parts, scale=values.original.type.scale),
-        count_call=("count", at[0], -1, 0),
-        source=values.name,
-        same_type=False,
-        reads=(values.name,),
-        overflow_reason=f"the sum takes more than {DIGITS} digits",
-    )
-
-
 def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
-    interpolated = agg.kind == "quantile" and _interpolates(agg)
-    if _fits("median" if interpolated else agg.kind, values):
+    record, held = agg.record, values.original.type
+    family = values.fine_family
+    if family in (record.between if _interpolates(agg) else record.takes):
         return
-    if interpolated and values.family != "other":
+    what = f"column {values.name!r}, which holds {values.type}"
+    if record.group == "sketch":
+        hashed = record.reads == "equality"
+        takes = "integers, floats and bool" + (", text and binary" * hashed)
+        raise SpecError(
+            f"{agg!r} does not fit {what}: {agg.kind} takes {takes}; cast the column "
+            "first"
+        )
+    if _interpolates(agg) and values.family != "other":
         raise SpecError(
             f"{agg!r} lies between two values of column {values.name!r}, which holds "
             f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
         )
-    what = f"column {values.name!r}, which holds {values.type}"
-    message = misfit(agg, what, values.type, lambda kind: _fits(kind, values))
-    raise SpecError(f"{message}{_cast(agg.kind, values.original.type)}")
+    message = misfit(agg, what, values.type, lambda kind: fits(kind, family))
+    raise SpecError(f"{message}{_cast(agg.kind, held)}")
 
 
 def _cast(kind: str, held: pa.DataType) -> str:
     """The advice to cast a column of decimals or intervals, where that helps."""
     if pa.types.is_interval(held):
         return " Cast the column to a duration or a number, which have an order."
-    if not pa.types.is_decimal(held) or not fits(kind, "number") or kind in BITS:
+    if not pa.types.is_decimal(held) or not fits(kind, "float"):
         return ""
     exact = ""
-    if kind == "sum" and 0 <= held.scale <= DIGITS:
+    if fits(kind, "decimal") and 0 <= held.scale <= DIGITS:
         exact = f"decimal128({DIGITS}, {held.scale}), or to "
     return f" Cast the column to {exact}float64 if rounding is fine."
-
-
-def _fits(kind: str, values: ValueColumn) -> bool:
-    held = values.original.type
-    if pa.types.is_decimal(held):
-        return can_sum(held) if kind == "sum" else fits(kind, "decimal")
-    if kind in BITS and pa.types.is_floating(held):
-        return False
-    if kind == "concat" and pa.types.is_null(held):
-        return True
-    if kind == "concat" and pa.types.is_fixed_size_binary(held):
-        return False
-    return fits(kind, values.family)

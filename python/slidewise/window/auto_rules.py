@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import slidewise._core as _core
-from slidewise.aggregations.base import HOLISTIC, Aggregation
-from slidewise.aggregations.sketches import SKETCHES
+from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.records import RECORDS
 from slidewise.window.algorithms import read_table
+from slidewise.window.inputs import UDAF
 
 __all__ = [
     "KINDS",
@@ -88,17 +89,19 @@ def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) 
         >>> choose([("max", False)], False, None).take
         'fiba'
     """
-    matching = {"any"}
-    if any(kind.split()[0] in HOLISTIC for kind, _ in kinds):
-        matching.add("holistic")
-    if any(kind == "own" for kind, _ in kinds):
-        matching.add("custom")
-    if any(kind.partition(":")[0] in SKETCHES for kind, _ in kinds):
-        matching.add("sketch")
+    matching = {"any"} | {_group(kind) for kind, _ in kinds}
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")
     hints = (prefer, None)
     return next(rule for rule in RULES if rule.of in matching and rule.prefer in hints)
+
+
+def _group(kind: str) -> str:
+    """The group of a kind as the core reads it, such as "quantile 0.5 linear"."""
+    if kind == UDAF:
+        return "custom"
+    record = RECORDS.get(kind.replace(":", " ").split()[0])
+    return "" if record is None else record.group
 
 
 def choose_shared(

@@ -25,12 +25,9 @@ _TYPES = {
 }
 # Whether answers are lists; the type of the answers, or of the items of the lists.
 AnswerType = tuple[bool, str]
-# Aggregations whose answers over objects have a known type.
-_OF_OBJECTS = {
-    **dict.fromkeys(("min_count", "max_count"), pa.int64()),
-    **dict.fromkeys(("any", "all"), pa.bool_()),
-}
-_LISTS = ("collect", "collect_distinct", "top_k", "bottom_k", "heavy_hitters")
+# The forms of results whose type over objects is known, and those that are lists.
+_OF_OBJECTS = {"int64": pa.int64(), "bool": pa.bool_()}
+_LISTS = ("values", "distinct", "hitters")
 
 
 def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
@@ -40,7 +37,7 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
     if isinstance(agg, UserDefinedAggregation):
         inferred = any(value is not None for value in values)
         kind = agg.functions.returns if inferred else agg.functions.known_type
-    if agg.kind == "heavy_hitters":
+    if agg.record.result == "hitters":
         names = ("value", "count", "error")
         values = [[dict(zip(names, one, strict=True)) for one in top] for top in values]
     try:
@@ -51,7 +48,7 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
             f"the answers that fell due fit no Arrow column{declared} ({error}): the "
             "next insert() or advance() returns them as a list"
         ) from error
-    if agg.kind in _LISTS and pa.types.is_null(array.type):
+    if agg.record.result in _LISTS and pa.types.is_null(array.type):
         return array.cast(pa.list_(pa.null()))
     return array
 
@@ -94,12 +91,12 @@ def _answer_type(
     """The type of the answers of an aggregation; None if the answers decide."""
     if plan.timed[at]:
         return _time_type(plan, clock)
-    agg = plan.aggs[at][1].kind
-    if known is None or agg == "concat":
-        return _OF_OBJECTS.get(agg)
+    result = plan.aggs[at][1].record.result
+    if known is None or result == "joined":
+        return _OF_OBJECTS.get(result)
     is_list, name = known
     kind = _TYPES[name]
-    if agg == "heavy_hitters":
+    if result == "hitters":
         counts = [(name, pa.int64()) for name in ("count", "error")]
         kind = pa.struct([("value", kind), *counts])
     return pa.list_(kind) if is_list else kind

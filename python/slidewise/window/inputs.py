@@ -6,20 +6,19 @@ and under one set of masks. Aggregations that need the same one share it.
 
 from collections.abc import Mapping
 
-from slidewise.aggregations.base import BITS, PAIRS, Aggregation
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
-from slidewise.aggregations.objects import OBJECT_KINDS
-from slidewise.aggregations.sketches import Sketch
+from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.errors import SpecError
 
 __all__ = [
     "NOTHING",
     "TIME",
+    "UDAF",
     "InputColumn",
     "InputColumns",
     "columns_read",
-    "keeps_objects",
 ]
 
 # The number of the column; its role; its masks (each the number of a column that must
@@ -28,36 +27,22 @@ InputColumn = tuple[int, str, tuple[tuple[int, str], ...], int]
 
 NOTHING, TIME = -1, -2
 _NONE = -1
-# Kinds that take values of any type.
-_OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
-_COMPARED = ("arg_min", "arg_max")
-# Kinds that only test values for equality.
-_EQUALITY = ("count_distinct", "mode")
+# The word of the core for user-defined aggregations, and their role with a number.
+UDAF = "own"
+# The roles of columns of any type.
+_OF_ANYTHING = ("presence", "any", "hash")
 
 
 def columns_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
     """The numbers of the columns that an aggregation reads; 0 for single values."""
     names = [agg.of]
-    if agg.kind in PAIRS:
+    if agg.record.second == "paired":
         names = [agg.of, agg.by]
-    elif agg.kind in _COMPARED:
+    elif agg.record.second:
         names = [agg.by] if agg.of is None else [agg.by, agg.of]
     if columns is None:
         return [0]
     return [0 if name is None else columns.index(name) for name in names]
-
-
-def keeps_objects(agg: Aggregation) -> bool:
-    """Whether an aggregation of a window can run over Python objects.
-
-    Example:
-        >>> import slidewise as sw
-        >>> keeps_objects(sw.max()), keeps_objects(sw.variance())
-        (True, False)
-    """
-    hashed = isinstance(agg, Sketch) and agg.hashed
-    kinds = (*_OF_ANYTHING, *_EQUALITY, *OBJECT_KINDS)
-    return hashed or isinstance(agg, NativeAggregation) or agg.kind in kinds
 
 
 class InputColumns:
@@ -89,78 +74,71 @@ class InputColumns:
             self._find_numbers(agg, dtype)
 
     def _find_numbers(self, agg: Aggregation, dtype: str | None) -> None:
-        typed = isinstance(agg, NativeAggregation)
-        if typed or (isinstance(agg, Sketch) and agg.hashed):
-            return
-        if agg.kind in _OF_ANYTHING:
-            if agg.kind == "collect" and dtype in ("int64", "float64"):
+        record = agg.record
+        if record.roles[0] in _OF_ANYTHING:
+            if record.result == "values" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
             return
         if self._holds_objects(agg):
-            if keeps_objects(agg):
+            if record.keeps_objects:
                 return
-            others = ", ".join((*_EQUALITY, *OBJECT_KINDS))
+            others = (kind for kind in kinds() if RECORDS[kind].keeps_objects)
             raise SpecError(
-                f"{agg!r} computes with numbers: objects can be aggregated by count, "
-                f"collect, concat, collect_distinct, {others}"
+                f"{agg!r} computes with numbers: objects can be aggregated by "
+                f"{', '.join(others)}"
             )
         self._numbers.update(columns_read(agg, self._names))
 
     def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
-        """Kind, input column, compared input column (-1: none), and ddof or k."""
+        """Kind, input column, second input column (-1: none), and ddof or k."""
         if agg.ddof >= 2**31:
             raise SpecError(f"ddof={agg.ddof} is too large")
-        source = self._source(agg.of)
+        kind, by = agg.core_kind, _NONE
+        source, other = self._source(agg.of), self._source(agg.by)
+        record, objects = agg.record, self._holds_objects(agg)
         if isinstance(agg, CustomAggregation):
-            role = f"own{self._functions.index(agg.functions)}"
-            return (agg.kind, self._input(agg, source, role), _NONE, agg.ddof)
-        if isinstance(agg, NativeAggregation):
+            kind, of = UDAF, self._input(agg, source, self._udaf(agg.functions))
+        elif isinstance(agg, NativeAggregation):
             kind = f"native:{self._compiled.index(agg.functions)}"
-            return (kind, self._input(agg, source, agg.functions.value), _NONE, 0)
-        if isinstance(agg, Sketch):
-            return self._sketch(agg, source)
-        objects = self._holds_objects(agg)
-        if objects and agg.kind in OBJECT_KINDS:
-            return ("own", self._over_objects(agg, source), _NONE, agg.ddof)
-        if agg.kind in _COMPARED:
-            by = self._input(agg, self._source(agg.by), "number")
-            return (agg.kind, self._selected(agg, source), by, agg.ddof)
-        if agg.kind in PAIRS:
-            other = self._source(agg.by)
-            of = self._input(agg, source, "number", (other, "there"))
-            by = self._input(agg, other, "number", (source, "there"))
-            return (agg.kind, of, by, agg.ddof)
-        if agg.kind == "count":
-            return (agg.kind, self._count(agg, source), _NONE, agg.ddof)
-        if objects and agg.kind in _EQUALITY:
-            return (agg.core_kind, self._input(agg, source, "key"), _NONE, agg.ddof)
-        if agg.kind in BITS:
-            return (agg.kind, self._input(agg, source, "int64"), _NONE, 0)
-        is_list = agg.kind in ("collect", "concat", "collect_distinct")
-        kind = "collect" if is_list else agg.core_kind
-        any_role = is_list and source not in self._numbers
-        of = self._input(agg, source, "any" if any_role else "number")
-        return (kind, of, _NONE, agg.k or agg.ddof)
+            of = self._input(agg, source, agg.functions.value)
+        elif objects and record.objects is not None:
+            kind, of = UDAF, self._over_objects(agg, source)
+        elif record.second == "compared":
+            by = self._input(agg, other, record.roles[1])
+            of = self._selected(agg, source, record.roles[0])
+        elif record.second:
+            of = self._input(agg, source, record.roles[0], (other, "there"))
+            by = self._input(agg, other, record.roles[1], (source, "there"))
+        elif record.of_rows:
+            of = self._count(agg, source)
+        else:
+            if len(record.roles) > 1:
+                by = self._input(agg, source, record.roles[1])
+            role = self._role(record.roles[0], source, objects)
+            of = self._input(agg, source, role)
+        return (kind, of, by, agg.number)
 
-    def _sketch(self, agg: Sketch, source: int) -> tuple[str, int, int, int]:
-        if not agg.hashed:
-            return (agg.core_kind, self._input(agg, source, "number"), _NONE, 0)
-        hashes = self._input(agg, source, "hash")
-        if agg.kind != "heavy_hitters":
-            return (agg.core_kind, hashes, _NONE, 0)
-        role = "number" if source in self._numbers else "any"
-        return (agg.core_kind, self._input(agg, source, role), hashes, 0)
+    def _role(self, role: str, source: int, objects: bool) -> str:
+        """The role of a column; one of numbers serves also where any value would."""
+        if (role == "any" and source in self._numbers) or (
+            role == "key" and not objects
+        ):
+            return "number"
+        return role
+
+    def _udaf(self, functions: Functions) -> str:
+        return f"{UDAF}{self._functions.index(functions)}"
 
     def _over_objects(self, agg: Aggregation, source: int) -> int:
-        role = f"own{self._functions.index(self._object_functions[agg])}"
-        if agg.kind not in _COMPARED:
+        role = self._udaf(self._object_functions[agg])
+        if not agg.record.second:
             return self._input(agg, source, role)
         paired = TIME if agg.of is None else source
         return self._input(agg, self._source(agg.by), role, paired=paired)
 
-    def _selected(self, agg: Aggregation, source: int) -> int:
-        """The input column that `arg_min` and `arg_max` return a value of."""
-        role = "time" if agg.of is None else "number"
+    def _selected(self, agg: Aggregation, source: int, role: str) -> int:
+        """The input column that the value of the selected row is taken from."""
+        role = "time" if agg.of is None else role
         return self._number((0 if agg.of is None else source, role, (), NOTHING))
 
     def _count(self, agg: Aggregation, source: int) -> int:

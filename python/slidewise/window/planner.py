@@ -12,11 +12,10 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations import count
-from slidewise.aggregations.base import HOLISTIC, PAIRS, Aggregation
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
-from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
-from slidewise.aggregations.postprocess import POSTPROCESS
+from slidewise.aggregations.objects import object_functions
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.aggregations.scalars import BYTES
 from slidewise.aggregations.sketches import Sketch
@@ -130,11 +129,13 @@ class WindowPlan:
     @property
     def finished(self) -> tuple[bool, ...]:
         """The results that are lists, which `finish` postprocesses."""
-        return tuple(agg.kind in POSTPROCESS for _, agg in self.aggs)
+        return tuple(agg.record.finish is not None for _, agg in self.aggs)
 
     def finish(self, at: int, values: list[Any]) -> Any:
         """The result of an aggregation, made from the core's list of values."""
-        return POSTPROCESS[self.aggs[at][1].kind](values)
+        finish = self.aggs[at][1].record.finish
+        assert finish is not None, "only those are finished that need it"
+        return finish(values)
 
     def lower_native(self, at: int, record: bytes) -> Any:
         """The result of a compiled aggregation, from its record."""
@@ -305,7 +306,11 @@ class WindowPlan:
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
-        return [*record, agg.q, agg.interpolation] if agg.kind == "quantile" else record
+        return (
+            [*record, agg.q, agg.interpolation]
+            if "q" in agg.record.parameters
+            else record
+        )
 
 
 def _by_length(ranges: Iterable[Length]) -> dict[tuple[str, int], Length]:
@@ -354,7 +359,7 @@ def make_plan(
     over_objects = {
         agg: object_functions(agg, any_object=all_objects)
         for _, agg in named
-        if agg.kind in OBJECT_KINDS
+        if agg.record.objects is not None
         and (all_objects or not set(columns_read(agg, columns)).isdisjoint(objects))
     }
     functions += tuple(dict.fromkeys(over_objects.values()))
@@ -482,14 +487,15 @@ def _columns(
     read = [name for _, agg in aggs for name in agg.columns]
     columns = tuple(dict.fromkeys([*read, *flags]))
     for _, agg in aggs:
-        if flags and not read and agg.kind != "count":
+        if flags and not read and not agg.record.of_rows:
             raise SpecError(
                 f"{agg!r} names no column, but queries= read the flag {flags[0]!r}, so "
                 f"values are mappings: name one, such as sw.{agg.kind}('x')"
             )
-        if agg.kind in PAIRS or (columns and agg.kind in ("arg_min", "arg_max")):
+        second = agg.record.second
+        if second == "paired" or (columns and second):
             agg.check_columns()
-        elif columns and agg.of is None and agg.kind != "count":
+        elif columns and agg.of is None and not agg.record.of_rows:
             raise SpecError(
                 f"{agg!r} names no column, but others do: either all aggregations name "
                 "one and values are mappings, or none does and values are plain"
@@ -515,7 +521,7 @@ def check_laws(plan: WindowPlan) -> None:
             ]
             shown = ", ".join(lacking) or "the set of aggregations"
             numbers = [
-                (agg.kind, False) if agg.kind in OBJECT_KINDS else kind
+                (agg.kind, False) if agg.record.objects is not None else kind
                 for agg, kind in zip(aggs, kinds, strict=True)
             ]
             objects = _core.obeys_law(law, numbers, len(plan.inputs))
@@ -523,7 +529,7 @@ def check_laws(plan: WindowPlan) -> None:
 
 
 def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
-    lacking = [repr(agg) for agg in aggs if agg.kind in HOLISTIC]
+    lacking = [repr(agg) for agg in aggs if agg.record.group == "holistic"]
     if lacking and plan.is_shared:
         raise SpecError(
             "a SharedWindow combines partial results, but holistic aggregations "

@@ -141,7 +141,7 @@ def _read_agg(
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
         return name, custom[ddof](of, where=where)
-    if kind == "quantile":
+    if len(rest) == 2:
         q, interpolation = rest
         share: Any = {"q": q, "interpolation": interpolation}
         return name, Aggregation(kind, of, by, ddof, where, k, **share)

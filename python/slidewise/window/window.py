@@ -18,7 +18,7 @@ from slidewise.errors import (
 )
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
-from slidewise.window.inputs import NOTHING, columns_read, keeps_objects
+from slidewise.window.inputs import NOTHING, columns_read
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
@@ -402,11 +402,11 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
     """
     for _, agg in plan.aggs:
         reads_one = not set(columns).isdisjoint(columns_read(agg, plan.columns))
-        if reads_one and not keeps_objects(agg):
-            kind = "median" if agg.kind == "quantile" else agg.kind
+        if reads_one and not agg.record.keeps_objects:
+            takes = accepted(agg.record, agg.record.between)
             raise SpecError(
                 f"is not a number of 64 bits, and does not fit {agg!r}: {agg.kind} "
-                f"takes {accepted(kind)}. Convert the values first, for example with "
+                f"takes {takes}. Convert the values first, for example with "
                 "float()"
             )
     try:
@@ -464,7 +464,7 @@ def as_bytes(blob: Any) -> bytes:
 
 def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
     """The result as text; empty if it costs O(n), or would call custom functions."""
-    collects = any(kind == "collect" for kind, *_ in plan.requests)
+    collects = any(agg.record.roles == ("any",) for _, agg in plan.aggs)
     if plan.functions or plan.natives:
         return ""
     if length > 1_000 and (collects or plan.algorithm == "recalculate"):
