@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+import slidewise as sw
 from slidewise import aggregations
 from slidewise.aggregations.records import RECORDS, kinds
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "slidewise"
 HOUSE = PACKAGE / "aggregations"
-# They map names of other libraries, and exports, to names of aggregations.
-WORDS = {PACKAGE / name for name in ("hint_words.py", "hints.py", "__init__.py")}
+# They map words of other libraries to names of aggregations.
+WORDS = {PACKAGE / name for name in ("hint_words.py", "hints.py")}
 SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if HOUSE not in path.parents]
 
 
@@ -45,4 +46,6 @@ def test_every_record_is_that_of_a_public_function() -> None:
     public = [name for name in aggregations.__all__ if name in RECORDS]
     assert list(RECORDS) == public
     assert kinds(sketches=True) == tuple(public)
+    assert set(aggregations.__all__) <= set(sw.__all__)
+    assert len(set(sw.__all__)) == len(sw.__all__)
     assert len(kinds()) > 30

@@ -17,62 +17,16 @@ All aggregations follow these rules:
 Costs are combines per row and window; a combine is a few machine operations.
 """
 
+# ruff: noqa: F403, F405 - `__all__` lists the public functions of the modules
 from slidewise.aggregations.base import Aggregation
-from slidewise.aggregations.counting import (
-    all,
-    any,
-    count,
-    max_count,
-    min_count,
-)
-from slidewise.aggregations.holistic import (
-    count_distinct,
-    median,
-    mode,
-    quantile,
-)
-from slidewise.aggregations.lists import (
-    collect,
-    collect_distinct,
-    concat,
-)
-from slidewise.aggregations.moments import (
-    correlation,
-    covariance,
-    kurtosis,
-    skewness,
-    stddev,
-    variance,
-)
-from slidewise.aggregations.order import (
-    arg_max,
-    arg_min,
-    bottom_k,
-    first,
-    last,
-    max,
-    min,
-    range,
-    top_k,
-)
+from slidewise.aggregations.counting import *
+from slidewise.aggregations.holistic import *
+from slidewise.aggregations.lists import *
+from slidewise.aggregations.moments import *
+from slidewise.aggregations.order import *
 from slidewise.aggregations.records import arrange
-from slidewise.aggregations.sketches import (
-    approx_count_distinct,
-    approx_quantile,
-    bloom,
-    count_min,
-    heavy_hitters,
-)
-from slidewise.aggregations.sums import (
-    bit_and,
-    bit_or,
-    bit_xor,
-    geometric_mean,
-    mean,
-    product,
-    sum,
-    sum_of_squares,
-)
+from slidewise.aggregations.sketches import *
+from slidewise.aggregations.sums import *
 
 # Messages list aggregations in this order.
 __all__ = [  # noqa: RUF022 - not the order of the alphabet
