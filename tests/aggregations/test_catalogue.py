@@ -3,154 +3,32 @@
 In windows and over tables, with `where=` and without.
 """
 
-import functools
 import math
 import operator
 import random
-import statistics
 from datetime import date, datetime, timedelta
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from definitions import PAIRS
+from definitions import BITS, DEFINITIONS, PAIRS, PARAMETERS, answer, kurtosis, skewness
 
 import slidewise as sw
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.records import kinds
+from slidewise.aggregations.records import RECORDS, kinds
 
 LISTS = ("collect", "collect_distinct", "top_k", "bottom_k")
 
 
-def moments(values):
-    """Count and central moments, exactly."""
-    exact = [Fraction(value) for value in values]
-    mean = sum(exact) / len(exact)
-    return len(exact), *(sum((x - mean) ** p for x in exact) for p in (2, 3, 4))
-
-
-def skewness(values, ddof):
-    n, second, third, _ = moments(values)
-    if ddof and n < 3:
-        return None
-    if second == 0:
-        return math.nan
-    skew = math.sqrt(n) * float(third) / float(second) ** 1.5
-    return skew * math.sqrt(n * (n - 1)) / (n - 2) if ddof else skew
-
-
-def kurtosis(values, ddof):
-    n, second, _, fourth = moments(values)
-    if ddof and n < 4:
-        return None
-    if second == 0:
-        return math.nan
-    excess = float(n * fourth / second**2) - 3
-    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6) if ddof else excess
-
-
-def pair(agg, rows):
-    both = [row for row in rows if row["x"] is not None and row["y"] is not None]
-    n = len(both)
-    if n <= (agg.ddof if agg.kind == "covariance" else 1):
-        return None
-    xs, ys = ([Fraction(row[name]) for row in both] for name in "xy")
-    x, y = sum(xs) / n, sum(ys) / n
-    products = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
-    if agg.kind == "covariance":
-        return float(products / (n - agg.ddof))
-    squares = sum((a - x) ** 2 for a in xs) * sum((b - y) ** 2 for b in ys)
-    return float(products) / math.sqrt(squares) if squares else math.nan
-
-
-SIMPLE = {
-    "sum": sum,
-    "min": min,
-    "max": max,
-    "range": lambda v: max(v) - min(v),
-    "min_count": lambda v: v.count(min(v)),
-    "max_count": lambda v: v.count(max(v)),
-    "first": lambda v: v[0],
-    "last": lambda v: v[-1],
-    "product": lambda v: functools.reduce(operator.mul, v),
-    "sum_of_squares": lambda v: sum(x * x for x in v),
-    "any": any,
-    "all": all,
-    "bit_and": lambda v: functools.reduce(operator.and_, v),
-    "bit_or": lambda v: functools.reduce(operator.or_, v),
-    "bit_xor": lambda v: functools.reduce(operator.xor, v),
-    "mean": lambda v: float(Fraction(sum(map(Fraction, v))) / len(v)),
-    "geometric_mean": lambda v: (
-        math.nan
-        if min(v) < 0
-        else math.exp(sum(map(math.log, v)) / len(v))
-        if min(v)
-        else 0.0
-    ),
-    "concat": lambda v: "".join(map(str, v)),
-    "median": lambda v: float(statistics.median(v)),
-    "quantile": lambda v: float(statistics.median(v)),
-    "mode": lambda v: min(statistics.multimode(v)),
-}
-
-
-def by_definition(agg, rows):
-    """`rows` are mappings, in order."""
-    if agg.where is not None:
-        rows = [row for row in rows if row[agg.where] is True]
-    if agg.kind in PAIRS:
-        return pair(agg, rows)
-    if agg.kind in ("arg_min", "arg_max"):
-        rows = [row for row in rows if row[agg.by] is not None]
-        best = {"arg_min": min, "arg_max": max}[agg.kind]
-        return best(rows, key=lambda row: row[agg.by])[agg.of] if rows else None
-    if agg.of is None:
-        return len(rows)
-    values = [row[agg.of] for row in rows if row[agg.of] is not None]
-    if agg.kind in LISTED:
-        return LISTED[agg.kind](values, agg.k)
-    return of_values(agg, values) if values else None
-
-
-LISTED = {
-    "count": lambda v, k: len(v),
-    "count_distinct": lambda v, k: len(set(v)),
-    "collect": lambda v, k: v,
-    "collect_distinct": lambda v, k: list(dict.fromkeys(v)),
-    "top_k": lambda v, k: sorted(v, reverse=True)[:k],
-    "bottom_k": lambda v, k: sorted(v)[:k],
-}
-
-
-def of_values(agg, values):
-    match agg.kind:
-        case "skewness":
-            return skewness(values, agg.ddof)
-        case "kurtosis":
-            return kurtosis(values, agg.ddof)
-        case "variance" | "stddev":
-            n, second, *_ = moments(values)
-            if n <= agg.ddof:
-                return None
-            variance = float(second / (n - agg.ddof))
-            return math.sqrt(variance) if agg.kind == "stddev" else variance
-    return SIMPLE[agg.kind](values)
-
-
-MOMENTS = ("skewness", "variance", "kurtosis")
-
-
 def aggregations():
     for kind in kinds():
-        by = "y" if kind in (*PAIRS, "arg_min", "arg_max") else None
-        of = "text" if kind == "concat" else "x"
+        record = RECORDS[kind]
+        by = "y" if record.second else None
+        of = "text" if DEFINITIONS[kind].text else "x"
+        k = PARAMETERS.get(kind, {}).get("k", 0)
         for where in (None, "flag"):
-            for ddof in (
-                (1, 0) if kind in ("skewness", "variance", "kurtosis") else (1,)
-            ):
-                k = 3 if kind.endswith("_k") else 0
+            for ddof in (1, 0) if "ddof" in record.parameters else (1,):
                 yield Aggregation(kind, of, by, ddof, where, k)
     yield sw.count()
     yield sw.count(where="flag")
@@ -176,7 +54,7 @@ def a_row(rng, number):
 
 
 def numbers_for(agg, rng, floats):
-    if floats and not agg.kind.startswith("bit_"):
+    if floats and agg.kind not in BITS:
         # Products of distances cancel, so only distances of one size can be compared.
         large = 100.5 if agg.kind in PAIRS else 1e9 + 0.5
         return lambda: rng.choice([-1.5, 0.0, 0.25, 1.0, 2.0, large])
@@ -213,7 +91,7 @@ def test_in_a_window(name, floats):
             if step % 3 == 0:
                 lo = step - rng.randrange(15)
                 inside = [row for t, row in model if t >= lo]
-                got, want = w.query(lo)["a"], by_definition(agg, inside)
+                got, want = w.query(lo)["a"], answer(agg, inside)
                 assert close(got, want), (seed, step, got, want)
         w.check()
 
@@ -226,7 +104,7 @@ def test_over_a_table(name, floats):
         rng = random.Random(f"{name}{seed}")
         number = numbers_for(agg, rng, floats)
         rows = [a_row(rng, number) for _ in range(count)]
-        bits = agg.kind.startswith("bit_")
+        bits = agg.kind in BITS
         kind = pa.float64() if floats and not bits else pa.int64()
         types = {"x": kind, "y": kind, "text": pa.string(), "flag": pa.bool_()}
         columns = {c: pa.array([row[c] for row in rows], t) for c, t in types.items()}
@@ -235,7 +113,7 @@ def test_over_a_table(name, floats):
         for width in (1, 12):
             got = out[f"a_{width}"].to_pylist()
             for row in range(count):
-                want = by_definition(agg, rows[max(0, row - width + 1) : row + 1])
+                want = answer(agg, rows[max(0, row - width + 1) : row + 1])
                 assert close(got[row], want), (seed, row, got[row], want)
 
 

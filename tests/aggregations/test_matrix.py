@@ -14,6 +14,7 @@ import pickle
 import random
 
 import pytest
+from definitions import BITS, DEFINITIONS, PAIRS, PARAMETERS
 from seeds import SEED
 
 import slidewise as sw
@@ -36,37 +37,31 @@ total = sw.aggregation(
     name="test_matrix:total",
 )
 
-# The arguments of aggregations that need some; those of two columns name them.
+# The arguments of aggregations; those of two columns name them.
 ARGUMENTS = {
-    "approx_quantile": (0.5,),
+    **PARAMETERS,
     "bloom": {"capacity": 50},
     "count_min": {"error": 0.2, "confidence": 0.9},
-    "covariance": ("x", "y"),
-    "correlation": ("x", "y"),
-    "top_k": {"k": 3},
-    "bottom_k": {"k": 3},
-    "quantile": (0.5,),
+    **{kind: {"x": "x", "y": "y"} for kind in PAIRS},
 }
 
 
-# The laws of each aggregation, stated here and not taken from the library.
+def with_law(law):
+    return {kind for kind, meant in DEFINITIONS.items() if meant.law == law}
+
+
+# Over objects few are invertible.
 INVERTIBLE = {"count", "of one's own, with an inverse"}
-INVERTIBLE_NUMBERS = INVERTIBLE | {
-    *["bit_xor", "geometric_mean", "mean", "stddev", "sum", "variance"]
-}
-SELECTIVE = {"arg_max", "arg_min", "first", "last", "max", "min", "range"}
-HOLISTIC = {"count_distinct", "median", "mode", "quantile"}
+INVERTIBLE_NUMBERS = INVERTIBLE | with_law("invertible")
+SELECTIVE = with_law("selective")
+HOLISTIC = with_law("holistic")
 
 # A latency that all late entries keep, so that entries leave the tree.
 OPTIONS = {"daba_late": {"latency": 13}}
 
 
 def made(name):
-    function = getattr(aggregations, name)
-    arguments = ARGUMENTS.get(name, ())
-    return (
-        function(**arguments) if isinstance(arguments, dict) else function(*arguments)
-    )
+    return getattr(aggregations, name)(**ARGUMENTS.get(name, {}))
 
 
 AGGS = {
@@ -84,16 +79,10 @@ KINDS = ("int64", "float64", "object")
 # The aggregations that refuse a kind of value, and the message.
 NUMBERS_ONLY = "computes with numbers: objects can be aggregated by"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
-BITS = ["bit_and", "bit_or", "bit_xor"]
-NUMBERS = [
-    *["approx_quantile", *BITS],
-    *["correlation", "covariance", "geometric_mean"],
-    *["kurtosis", "median", "product", "quantile", "skewness", "stddev"],
-    *["sum_of_squares", "variance"],
-]
+NUMBERS = {kind for kind, meant in DEFINITIONS.items() if not meant.objects}
 REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}
 REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}
-REFUSED |= {(name, "object"): NUMBERS_ONLY for name in NUMBERS}
+REFUSED |= {(name, "object"): NUMBERS_ONLY for name in (*NUMBERS, "approx_quantile")}
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")
 
@@ -146,7 +135,7 @@ def selects(name, kind):
     return name in SELECTIVE and kind != "object"
 
 
-PAIRS = [(name, kind) for name in AGGS for kind in KINDS]
+CASES = [(name, kind) for name in AGGS for kind in KINDS]
 
 
 def same(a, b):
@@ -259,7 +248,7 @@ def answer_over_one(name, kind):
     return w.query()
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_matrix(name, kind):
     refusal = REFUSED.get((name, kind))
     if refusal is not None:
@@ -274,7 +263,7 @@ def test_matrix(name, kind):
 
 
 def strangers():
-    for name, kind in PAIRS:
+    for name, kind in CASES:
         for algorithm in ALGORITHMS:
             why = apart(algorithm, name, kind)
             if why is not None and (name, kind) not in REFUSED:

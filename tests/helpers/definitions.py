@@ -1,6 +1,306 @@
-"""Facts about aggregations, stated from their meaning and not from the code."""
+"""The definition of each aggregation in plain Python, which all tests read.
+
+Definitions are written from the meaning, never from the code of the library. They hold
+for all values that a test may give them: NaN, infinities, bools, text, times, decimals.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial, reduce
+from operator import and_, or_, xor
+from typing import Any
+
+import slidewise as sw
+
+Row = Mapping[str, Any]
+# An answer that is not defined: a sketch, or floats with infinities.
+UNKNOWN = object()
 
 # Aggregations of two columns, and those that compare one to select from another.
 PAIRS = ("covariance", "correlation")
 COMPARED = ("arg_min", "arg_max")
 BITS = ("bit_and", "bit_or", "bit_xor")
+# The parameters of those that need or should have some, besides columns.
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "top_k": {"k": 3},
+    "bottom_k": {"k": 3},
+    "quantile": {"q": 0.3},
+    "approx_quantile": {"q": 0.5},
+    "heavy_hitters": {"k": 2},
+}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The meaning of an aggregation.
+
+    Attributes:
+        of: Its answer over values in order, at least one, none of them missing. Values
+            of two columns are pairs; with a compared column, it comes first.
+        empty: Its answer over none.
+        objects: Whether it takes objects other than numbers of 64 bits.
+        text: Whether it takes only text.
+        law: "invertible" (numbers), "selective", "holistic", or "" if it is neither.
+    """
+
+    of: Callable[[list[Any], Any], Any]
+    empty: Any = None
+    objects: bool = False
+    text: bool = False
+    law: str = ""
+
+
+def answer(
+    agg: sw.Aggregation, rows: Sequence[Row], nan: str = "propagate", min_rows: int = 0
+) -> Any:
+    """A built-in aggregation over rows, which are in order."""
+    values = values_of(agg, rows, nan)
+    definition = DEFINITIONS[agg.kind]
+    if len(values) < min_rows and agg.kind != "count":
+        return None
+    return definition.of(values, agg) if values else definition.empty
+
+
+def values_of(agg: sw.Aggregation, rows: Sequence[Row], nan: str) -> list[Any]:
+    """The values that an aggregation reads; the rows if it names no column."""
+    if agg.where is not None:
+        rows = [row for row in rows if row[agg.where] is True]
+    if agg.kind in COMPARED:
+        rows = [row for row in rows if is_there(row[agg.by], nan)]
+        return [(row[agg.by], row[agg.of or "t"]) for row in rows]
+    if agg.kind in PAIRS:
+        pairs = [(row[agg.of], row[agg.by]) for row in rows]
+        return [(x, y) for x, y in pairs if is_there(x, nan) and is_there(y, nan)]
+    if agg.of is None:
+        return list(rows)
+    return [row[agg.of] for row in rows if is_there(row[agg.of], nan)]
+
+
+def is_there(value: Any, nan: str) -> bool:
+    """Whether a value counts."""
+    return value is not None and not (nan == "skip" and is_nan(value))
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a == b or (is_nan(a) and is_nan(b))
+
+
+def _exact(values: Sequence[Any]) -> list[Fraction] | None:
+    """Numbers as fractions; None if not all are finite."""
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        return None
+    return [Fraction(value) for value in values]
+
+
+def _sum(values: list[Any], _: Any) -> Any:
+    first = values[0]
+    if not isinstance(first, float):
+        return sum(values[1:], int(first) if isinstance(first, bool) else first)
+    exact = _exact(values)
+    return sum(values) if exact is None else float(sum(exact))
+
+
+def _mean(values: list[Any], _: Any) -> float:
+    exact = _exact(values)
+    if exact is None:
+        return float(sum(values) / len(values))
+    return float(sum(exact) / len(exact))
+
+
+def _product(values: list[Any], _: Any) -> Any:
+    if not isinstance(values[0], float):
+        return math.prod(values)
+    exact = _exact(values)
+    return UNKNOWN if exact is None else float(math.prod(exact))
+
+
+def _sum_of_squares(values: list[Any], agg: Any) -> Any:
+    if not isinstance(values[0], float):
+        return _sum([value * value for value in values], agg)
+    exact = _exact(values)
+    return UNKNOWN if exact is None else float(sum(x * x for x in exact))
+
+
+def _geometric_mean(values: list[Any], _: Any) -> float:
+    def log(value: float) -> float:
+        if value == 0:
+            return -math.inf
+        return math.nan if value < 0 or is_nan(value) else math.log(value)
+
+    return math.exp(sum(map(log, values)) / len(values))
+
+
+def _moments(values: list[Any], *powers: int) -> list[Fraction]:
+    """Sums of powers of distances from the mean; empty if one is not finite."""
+    exact = _exact(values)
+    if exact is None:
+        return []
+    mean = sum(exact) / len(exact)
+    return [sum(((x - mean) ** power for x in exact), Fraction(0)) for power in powers]
+
+
+def _variance(values: list[Any], agg: Any) -> float | None:
+    if len(values) <= agg.ddof:
+        return None
+    squares = _moments(values, 2)
+    return float(squares[0] / (len(values) - agg.ddof)) if squares else math.nan
+
+
+def _stddev(values: list[Any], agg: Any) -> float | None:
+    variance = _variance(values, agg)
+    return None if variance is None else math.sqrt(variance)
+
+
+def skewness(values: list[Any], ddof: int) -> float | None:
+    """The skewness of some values."""
+    n, moments = len(values), _moments(values, 2, 3)
+    if ddof and n < 3:
+        return None
+    if not moments or not moments[0]:
+        return math.nan
+    skew = float(moments[1] / n) / float(moments[0] / n) ** 1.5
+    return skew * math.sqrt(n * (n - 1)) / (n - 2) if ddof else skew
+
+
+def kurtosis(values: list[Any], ddof: int) -> float | None:
+    """The excess kurtosis of some values."""
+    n, moments = len(values), _moments(values, 2, 4)
+    if ddof and n < 4:
+        return None
+    if not moments or not moments[0]:
+        return math.nan
+    excess = float(n * moments[1] / moments[0] ** 2) - 3
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6) if ddof else excess
+
+
+def _of_two(pairs: list[Any], agg: Any) -> float | None:
+    n, one = len(pairs), agg.kind == "covariance"
+    if n <= (agg.ddof if one else 1):
+        return None
+    xs, ys = (_exact(column) for column in zip(*pairs, strict=True))
+    if xs is None or ys is None:
+        return math.nan
+    x, y = sum(xs) / n, sum(ys) / n
+    both = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
+    if one:
+        return float(both / (n - agg.ddof))
+    sizes = sum((a - x) ** 2 for a in xs), sum((b - y) ** 2 for b in ys)
+    if not all(sizes):
+        return math.nan
+    return float(both) / math.sqrt(sizes[0]) / math.sqrt(sizes[1])
+
+
+def extreme(values: list[Any], _: Any, pick: Callable[..., Any]) -> Any:
+    """The smallest or largest value; NaN if one is NaN."""
+    return math.nan if any(map(is_nan, values)) else pick(values)
+
+
+_min, _max = partial(extreme, pick=min), partial(extreme, pick=max)
+
+
+def _occurrences(values: list[Any], agg: Any, pick: Callable[..., Any]) -> int:
+    best = extreme(values, agg, pick)
+    return sum(_equal(value, best) for value in values)
+
+
+def _first_with(pairs: list[Any], agg: Any, pick: Callable[..., Any]) -> Any:
+    """The second value of the first pair whose compared value is extreme."""
+    best = extreme([compared for compared, _ in pairs], agg, pick)
+    return next(value for compared, value in pairs if _equal(compared, best))
+
+
+def _counts(values: list[Any]) -> dict[Any, int]:
+    """The number of occurrences of each value; all NaNs are one, None."""
+    return Counter(None if is_nan(value) else value for value in values)
+
+
+def _distinct(values: list[Any], _: Any) -> list[Any]:
+    return [math.nan if value is None else value for value in _counts(values)]
+
+
+def _mode(values: list[Any], _: Any) -> Any:
+    counts = _counts(values)
+    most = max(counts.values())
+    found = [value for value, count in counts.items() if count == most]
+    numbers = [value for value in found if value is not None]
+    return min(numbers) if numbers else math.nan
+
+
+def quantile(values: list[Any], q: float, interpolation: str) -> Any:
+    """The exact quantile of some values."""
+    if any(map(is_nan, values)):
+        return math.nan
+    values = sorted(values)
+    at = (len(values) - 1) * q
+    low, high = values[math.floor(at)], values[math.ceil(at)]
+    if interpolation in ("lower", "higher", "nearest"):
+        nearest = values[round(at)]
+        return {"lower": low, "higher": high, "nearest": nearest}[interpolation]
+    share = 0.5 if interpolation == "midpoint" and low != high else at % 1
+    if low == high or share == 0:
+        return float(low)
+    if math.isinf(low) or math.isinf(high):
+        return low * (1 - share) + high * share
+    return float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(share))
+
+
+def _best(values: list[Any], agg: Any, largest: bool) -> list[Any]:
+    nans = [value for value in values if is_nan(value)]
+    rest = [value for value in values if not is_nan(value)]
+    return (nans + sorted(rest, reverse=largest))[: agg.k]
+
+
+DEFINITIONS = {
+    "count": Definition(lambda v, _: len(v), empty=0, objects=True, law="invertible"),
+    "sum": Definition(_sum, objects=True, law="invertible"),
+    "mean": Definition(_mean, objects=True, law="invertible"),
+    "min": Definition(_min, objects=True, law="selective"),
+    "max": Definition(_max, objects=True, law="selective"),
+    "range": Definition(
+        lambda v, _: _max(v, _) - _min(v, _), objects=True, law="selective"
+    ),
+    "variance": Definition(_variance, law="invertible"),
+    "stddev": Definition(_stddev, law="invertible"),
+    "min_count": Definition(partial(_occurrences, pick=min), objects=True),
+    "max_count": Definition(partial(_occurrences, pick=max), objects=True),
+    "arg_min": Definition(
+        partial(_first_with, pick=min), objects=True, law="selective"
+    ),
+    "arg_max": Definition(
+        partial(_first_with, pick=max), objects=True, law="selective"
+    ),
+    "first": Definition(lambda v, _: v[0], objects=True, law="selective"),
+    "last": Definition(lambda v, _: v[-1], objects=True, law="selective"),
+    "geometric_mean": Definition(_geometric_mean, law="invertible"),
+    "collect": Definition(lambda v, _: v, empty=[], objects=True),
+    "product": Definition(_product),
+    "sum_of_squares": Definition(_sum_of_squares),
+    "any": Definition(lambda v, _: any(map(bool, v)), objects=True),
+    "all": Definition(lambda v, _: all(map(bool, v)), objects=True),
+    "bit_and": Definition(lambda v, _: reduce(and_, v)),
+    "bit_or": Definition(lambda v, _: reduce(or_, v)),
+    "bit_xor": Definition(lambda v, _: reduce(xor, v), law="invertible"),
+    "skewness": Definition(lambda v, agg: skewness(v, agg.ddof)),
+    "kurtosis": Definition(lambda v, agg: kurtosis(v, agg.ddof)),
+    "covariance": Definition(_of_two),
+    "correlation": Definition(_of_two),
+    "concat": Definition(lambda v, _: v[0][:0].join(v), objects=True, text=True),
+    "collect_distinct": Definition(_distinct, empty=[], objects=True),
+    "top_k": Definition(partial(_best, largest=True), empty=[], objects=True),
+    "bottom_k": Definition(partial(_best, largest=False), empty=[], objects=True),
+    "count_distinct": Definition(
+        lambda v, _: len(_counts(v)), 0, objects=True, law="holistic"
+    ),
+    "quantile": Definition(
+        lambda v, agg: quantile(v, agg.q, agg.interpolation), law="holistic"
+    ),
+    "median": Definition(lambda v, _: quantile(v, 0.5, "linear"), law="holistic"),
+    "mode": Definition(_mode, objects=True, law="holistic"),
+}

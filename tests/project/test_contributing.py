@@ -29,7 +29,7 @@ HOLISTIC = files(section("Holistic ones"))
 
 # Aggregations as code names them, in Rust and in Python.
 NAMES = {
-    "range": r'(Kind|Self)::Range\b|"range( [a-z]+)?"|sw\.range\b|^    range,$',
+    "range": r'(Kind|Self)::Range\b|"range( [a-z]+)?"|sw\.range\b',
     "geometric_mean": r"::GeometricMean\b|\bgeometric_mean\b",
     "max_count": r"::MaxCount\b|\bmax_count\b",
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from definitions import COMPARED, PAIRS
+from definitions import COMPARED, PAIRS, PARAMETERS
 
 import slidewise as sw
 from slidewise.aggregations.records import kinds
@@ -41,8 +41,7 @@ def of_x(kind: str) -> sw.Aggregation:
         return make("x", by="x")
     if kind in PAIRS:
         return make("x", "x")
-    options = {"quantile": {"q": 0.5}, "top_k": {"k": 2}, "bottom_k": {"k": 2}}
-    return make("x", **options.get(kind, {}))
+    return make("x", **PARAMETERS.get(kind, {}))
 
 
 def refusal(call: Callable[[], object]) -> str | None:

@@ -13,28 +13,21 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from definitions import BITS
+from definitions import BITS, PAIRS, PARAMETERS
 
 import slidewise as sw
 from slidewise.aggregations.records import kinds
 from slidewise.window.algorithms import ALGORITHMS
 
-# Arguments of aggregations that need some, and aggregations that do not widen.
-ARGUMENTS = {
-    "top_k": {"k": 3},
-    "bottom_k": {"k": 3},
-    "quantile": {"q": 0.3},
-    "approx_quantile": {"q": 0.5},
-    "heavy_hitters": {"k": 2},
-}
-OTHERS = {"collect", "concat", "collect_distinct", "covariance", "correlation", *BITS}
+# Aggregations that do not widen.
+OTHERS = {"collect", "concat", "collect_distinct", *PAIRS, *BITS}
 SKETCHES = ("approx_quantile", "approx_count_distinct", "heavy_hitters")
 AGGS = {
-    kind: partial(getattr(sw, kind), **ARGUMENTS.get(kind, {}))
+    kind: partial(getattr(sw, kind), **PARAMETERS.get(kind, {}))
     for kind in (*kinds(), *SKETCHES)
     if kind not in OTHERS
 }
-PAIRS = {
+COLUMNS = {
     "covariance": lambda: sw.covariance("x", "y"),
     "correlation": lambda: sw.correlation("x", "y"),
     "arg_min": lambda: sw.arg_min("x", by="y"),
@@ -191,8 +184,8 @@ def test_a_widened_window_answers_as_one_of_floats(algorithm, name, ties):
 @pytest.mark.parametrize("algorithm", ["auto", "fiba", "btree", "daba_lite", "aba"])
 def test_each_column_widens_for_itself(algorithm, seed):
     chance = random.Random(seed)
-    names = chance.sample(sorted(PAIRS), chance.randrange(1, len(PAIRS)))
-    aggs = {name: PAIRS[name]() for name in names} | {"s": sw.sum("x")}
+    names = chance.sample(sorted(COLUMNS), chance.randrange(1, len(COLUMNS)))
+    aggs = {name: COLUMNS[name]() for name in names} | {"s": sw.sum("x")}
     aggs |= {"n": sw.count(), "m": sw.max("y"), "all": sw.collect("y")}
     twins = Twins(aggs, algorithm, ties=chance.choice(["combine", "keep"]))
 

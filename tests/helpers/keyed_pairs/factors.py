@@ -3,6 +3,7 @@
 from typing import Any
 
 import slidewise as sw
+from slidewise.aggregations.records import kinds
 
 Case = dict[str, Any]
 
@@ -177,6 +178,8 @@ CATALOGUE: dict[str, sw.Aggregation] = {
     "own": OWN("id"),
     "own where": OWN("id", where="w"),
 }
+_NAMED = {agg.kind for agg in CATALOGUE.values()}
+CATALOGUE |= {kind: getattr(sw, kind)("y") for kind in kinds() if kind not in _NAMED}
 
 # Aggregations whose answers grow with their windows, or take long for each row.
 HEAVY = {"collect", "concat", "collect_distinct", "aggregation", "bloom", "count_min"}
