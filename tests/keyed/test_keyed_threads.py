@@ -14,6 +14,7 @@ import slidewise as sw
 from slidewise.keyed.index import Index
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.view import View
 
 OPTIONS = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
 
@@ -144,17 +145,17 @@ def test_the_latest_time_moves_during_a_query(
     """Another thread evicts the rows of the windows after a query read the time."""
     windows = sw.KeyedWindows(**{**OPTIONS, "aggs": {"a": agg}}, emit="update")
     windows.ingest(rows_of(0, 0))
-    latest, moved = windows._latest, []
+    read, moved = View.tick, []
 
-    def moving() -> int:
-        tick = latest()
+    def moving(self: View, at: object) -> int:
+        tick = read(self, at)
         if not moved:
             moved.append(tick)
             windows.ingest(rows_of(0, 100))
             windows.advance()
         return tick
 
-    monkeypatch.setattr(windows, "_latest", moving)
+    monkeypatch.setattr(View, "tick", moving)
     found = getattr(windows, call)(keys, **options)
     assert moved == [9]
     assert found == getattr(windows, call)(keys, at=1009, **options)

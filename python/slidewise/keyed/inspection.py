@@ -40,9 +40,10 @@ class Inspection(Snapshots):
             >>> w.watermark
             7
         """
-        if self._watermark is None or self._query is None:
+        view = self._view
+        if view is None or view.watermark is None:
             return None
-        return shown_time(self._watermark, self._query.times)
+        return shown_time(view.watermark, view.query.times)
 
     @synchronized
     def keys(self) -> pa.Table:
@@ -61,16 +62,14 @@ class Inspection(Snapshots):
             >>> w.keys().to_pydict()
             {'card': ['A', 'B'], 't': [3, 9]}
         """
-        return self._require_shard().keys(self._watermark)
+        shard, view = self._require_shard(), self._view
+        return shard.keys(None if view is None else view.watermark)
 
     @synchronized
     def __len__(self) -> int:
         """The number of keys that have rows. Cost: as for `keys`."""
-        return (
-            0
-            if self._query is None
-            else len(self._require_shard().keys(self._watermark))
-        )
+        view, shard = self._view, self._shard
+        return 0 if view is None or shard is None else len(shard.keys(view.watermark))
 
     @property
     def nbytes(self) -> int:
@@ -99,12 +98,13 @@ class Inspection(Snapshots):
     @synchronized
     def __repr__(self) -> str:
         head = f"<{type(self).__name__} {format_windows(self._spec)}"
-        if self._query is None or self._largest is None:
+        view = self._view
+        if view is None or view.largest is None:
             return f"{head}: empty>"
-        times = self._query.times
-        parts = [f"latest {format_tick(self._largest, times)}"]
-        if self._watermark is not None:
-            parts.append(f"watermark {format_tick(self._watermark, times)}")
+        times = view.query.times
+        parts = [f"latest {format_tick(view.largest, times)}"]
+        if view.watermark is not None:
+            parts.append(f"watermark {format_tick(view.watermark, times)}")
         if self.late_count:
             parts.append(format_count(self.late_count, "late row"))
         return f"{head}: {', '.join([*parts, format_bytes(self._nbytes())])}>"
@@ -126,10 +126,9 @@ class Inspection(Snapshots):
             results: from all rows of a window, because median('x') cannot be folded
             query: any window up to 15, at any time: no row was evicted yet
         """
+        watermark = None if self._view is None else self._view.watermark
         nbytes = self._nbytes()
-        return explain_lines(
-            self._spec, self._emit, self._shard, self._watermark, nbytes
-        )
+        return explain_lines(self._spec, self._emit, self._shard, watermark, nbytes)
 
     @synchronized
     def check(self) -> None:

@@ -198,9 +198,7 @@ class KeyedWindows(Inspection):
         self._store = MemoryStore()
         self._directory: Directory | None = None
         self._shard: Shard | None = None
-        self._reader = None
-        self._largest: int | None = None
-        self._watermark: int | None = None
+        self._view = None
         self._answers: list[pa.Table] = []
         self._saved: frozenset[int] = frozenset()
         # The last snapshot, on which `changes` is based.
@@ -250,21 +248,22 @@ class KeyedWindows(Inspection):
             self._ingest(*self._read_batch(batch))
 
     def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
-        query.refuse_nan(rows, self._watermark)
+        view = self._view
+        assert view is not None, "the columns are known"
+        largest, watermark = view.largest, view.watermark
+        query.refuse_nan(rows, watermark)
         rows, ends = query.arrived(rows)
-        rows, late = query.by_lateness(rows, self._watermark, ends)
+        rows, late = query.by_lateness(rows, watermark, ends)
 
         def step(shard: Shard) -> None:
             known = None if len(late) else ends
-            self._keep_answers(shard.ingest(rows, self._watermark, known))
+            self._keep_answers(shard.ingest(rows, watermark, known))
             if len(late):
                 self.late_count += len(late)
                 if self._flags:
                     self._answers.append(query.given_back(late))
-            if ends is not None:
-                latest = ends[1]
-                if self._largest is None or latest > self._largest:
-                    self._largest = latest
+            if ends is not None and (largest is None or ends[1] > largest):
+                self._publish(ends[1], watermark)
 
         self._atomically(step)
 
@@ -301,20 +300,22 @@ class KeyedWindows(Inspection):
             >>> w.collect()["t"].to_pylist()
             [9]
         """
-        if self._query is None or self._largest is None:
+        view = self._view
+        largest = None if view is None else view.largest
+        if view is None or largest is None:
             if watermark is not None:
                 raise SpecError("there are no rows yet: ingest some before advance()")
             return
-        ahead = self._largest - self._delay
+        ahead = largest - self._delay
         if watermark is not None:
-            ahead = tick_of(watermark, self._query.times)
+            ahead = tick_of(watermark, view.query.times)
         # No row is at or before a time below the least int64.
-        if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
+        if ahead < (_EARLIEST if view.watermark is None else view.watermark + 1):
             return
 
         def step(shard: Shard) -> None:
             self._keep_answers(shard.advance(ahead))
-            self._watermark = ahead
+            self._publish(largest, ahead)
             shard.evict(ahead)
 
         self._atomically(step)
@@ -407,7 +408,7 @@ class KeyedWindows(Inspection):
         """
         query = self._require_shard().query
         tick = tick_of(until, query.times)
-        known = self._watermark
+        known = None if self._view is None else self._view.watermark
         late = known is None or tick > known
         if query.emit in ("final", "slide") and late:
             shown = "none yet" if known is None else format_tick(known, query.times)
@@ -446,6 +447,7 @@ class KeyedWindows(Inspection):
         self._delay = window_ticks(late, query.times) if late.amount else 0
         self._kept = kept_ticks(query, self._delay, self._keep)
         self._query, self._shard = query, self._open(query, None)
+        self._publish(None, None)
         self._directory = self._shard.commit()
         return query
 
@@ -532,6 +534,6 @@ class KeyedWindows(Inspection):
         windows._drop_others(shard)
         windows._shard = shard
         windows._mark(read.checksum)
-        windows._largest = head["largest"]
-        windows._watermark, windows.late_count = head["watermark"], head["late"]
+        windows._publish(head["largest"], head["watermark"])
+        windows.late_count = head["late"]
         return windows

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from threading import Lock, get_ident
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakSet
 
 from slidewise.errors import WindowBusyError
@@ -36,13 +36,7 @@ def synchronized(
 
 
 class Locked:
-    """An object with one lock, which its copies do not share.
-
-    Attributes:
-        _derived: The attributes that a copy computes again instead of copying them.
-    """
-
-    _derived: ClassVar[tuple[str, ...]] = ()
+    """An object with one lock, which its copies do not share."""
 
     _lock: Lock
     # The thread that holds the lock; 0 for none.
@@ -102,8 +96,14 @@ class Locked:
     def _roll_back(self) -> None:
         """Undoes the changes of an earlier call that did not finish."""
 
+    def _copied(self) -> dict[str, Any]:
+        """The attributes that a copy has, before it derives others from them."""
+        state = {**vars(self)}
+        del state["_lock"], state["_owner"]
+        return state
+
     def _derive(self) -> None:
-        """Computes the derived attributes that every call needs."""
+        """Computes the derived attributes of a copy."""
 
     def _restore_attributes(self) -> None:
         """Restores the attributes before a call that did not finish.
@@ -120,9 +120,7 @@ class Locked:
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
         """A copy of the state, without the lock."""
         with self._locked():
-            state = {**vars(self), **dict.fromkeys(self._derived)}
-            del state["_lock"], state["_owner"]
-            return deepcopy(state, memo)
+            return deepcopy(self._copied(), memo)
 
 
 # The objects of this process.

@@ -10,7 +10,6 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.polars import is_lazy
-from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.locked import Locked, synchronized
 from slidewise.keyed.points import (
     LATEST,
@@ -23,9 +22,9 @@ from slidewise.keyed.points import (
     python_value,
     times_of,
 )
-from slidewise.keyed.reader import FoldReader, RowReader
+from slidewise.keyed.reader import RowReader
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.single_times import tick_of
+from slidewise.keyed.view import View, is_latest
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
@@ -45,20 +44,14 @@ class Queryable(Locked):
     Attributes:
         _spec: The Spec.
         _shard: The state; None before the first batch.
-        _largest: The latest time seen, in ticks; None without rows.
-        _watermark: The watermark, in ticks; None before the first.
-        _reader: Answers from the entries of the state; None before the first query,
-            and if results cannot be folded.
+        _view: What queries know of the state, without the lock; None before the first
+            batch.
     """
 
     _spec: Spec
     _shard: Shard | None
-    _largest: int | None
-    _watermark: int | None
-    _reader: FoldReader | None
+    _view: View | None
     _before: Any
-
-    _derived = ("_reader", "_shard")
 
     def query(
         self,
@@ -121,28 +114,31 @@ class Queryable(Locked):
             >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
             11
         """
-        shard, reader = self._queried("query()")
-        query = shard.query
+        view = self._view
         # Few steps for the defaults, which most queries have.
-        is_latest = at is LATEST or _is_latest(at)
-        tick = self._latest() if is_latest else tick_of(at, query.times)
+        if view is None or self._before is not None:
+            view = self._view_for("query()")
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
-        is_declared = windows is None and plus is None and not valid_until
-        if reader is not None and is_declared:
-            answer = reader.query_key(key, tick)
-            # Rows are evicted after the watermark has moved, so check the bound last.
-            evicted = shard.evicted(self._watermark)
-            if answer is not None and tick >= reader.earliest(evicted):
+        if (
+            view.reader is not None
+            and windows is None
+            and plus is None
+            and not valid_until
+        ):
+            tick = view.tick(at)
+            answer = view.reader.query_key(key, tick)
+            if answer is not None and self._is_whole(tick):
                 return answer
-        keys = key_table(query, key)
-        extra = None if plus is None else plus_row(query, plus)
 
-        def answered(tick: int) -> dict[str, Result]:
-            points = Points(keys, pa.array([tick], pa.int64()), extra)
-            return self._results(shard, points, windows, valid_until)
+        def answered(view: View, tick: int) -> dict[str, Result]:
+            query = view.query
+            extra = None if plus is None else plus_row(query, plus)
+            ticks = pa.array([tick], pa.int64())
+            points = Points(key_table(query, key), ticks, extra)
+            return self._results(view, points, windows, valid_until)
 
-        results = self._at_latest(answered) if is_latest else answered(tick)
+        results = self._at(at, "query()", answered)
         return {name: python_value(name, of.array[0]) for name, of in results.items()}
 
     def query_many(
@@ -191,13 +187,14 @@ class Queryable(Locked):
             check_bool(valid_until, "valid_until")
 
         def answered(table: Any) -> Any:
-            def at_time(tick: int | None) -> Any:
-                return self._query_many(table, at, tick, windows, plus, valid_until)
+            def at_time(view: View, tick: int | None) -> Any:
+                return self._query_many(
+                    view, table, at, tick, windows, plus, valid_until
+                )
 
-            times = self._queried("query_many()")[0].query.times
-            if _is_latest(at):
-                return self._at_latest(at_time)
-            return at_time(None if isinstance(at, str) else tick_of(at, times))
+            if isinstance(at, str) and not is_latest(at):
+                return at_time(self._view_for("query_many()"), None)
+            return self._at(at, "query_many()", at_time)
 
         return (
             map_lazily(keys, self._spec, answered) if is_lazy(keys) else answered(keys)
@@ -205,6 +202,7 @@ class Queryable(Locked):
 
     def _query_many(
         self,
+        view: View,
         keys: Any,
         at: Any,
         tick: int | None,
@@ -213,17 +211,14 @@ class Queryable(Locked):
         valid_until: bool,
     ) -> Any:
         """`query_many` of a table that is not lazy, at a tick or a column of times."""
-        shard, reader = self._queried("query_many()")
-        query = shard.query
+        reader, query = view.reader, view.query
         is_declared = windows is None and plus is None and not valid_until
         lists = _holds_lists(keys)
         is_fast = lists or isinstance(keys, _FAST)
         if reader and is_declared and tick is not None and is_fast:
             answer = reader.listed if lists else reader.appended
             found: Any = answer(keys, tick)
-            # Rows are evicted after the watermark has moved, so check the bound last.
-            evicted = shard.evicted(self._watermark)
-            if found is not None and tick >= reader.earliest(evicted):
+            if found is not None and self._is_whole(tick):
                 return found
         target = Lists(keys) if lists else frame(keys)
         own = keys_of(query, target)
@@ -234,105 +229,82 @@ class Queryable(Locked):
         results = None
         if reader is not None and is_declared:
             results = reader.query_keys(own, ticks)
-            # Rows are evicted after the watermark has moved, so check the bound last.
-            least = reader.earliest(shard.evicted(self._watermark))
-            if target.length and pc.min(ticks).as_py() < least:
+            if target.length and not self._is_whole(pc.min(ticks).as_py()):
                 results = None
         if results is None:
             extra = None if plus is None else plus_of(query, target, plus)
             points = Points(own, ticks, extra)
-            results = self._results(shard, points, windows, valid_until)
+            results = self._results(view, points, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
 
-    def _shard_to_query(self, call: str) -> Shard:
-        """The state, for a query."""
+    def _view_for(self, call: str) -> View:
+        """The view for a query, after the rollback of a change that did not end."""
         if self._before is not None and not self._lock.locked():
-            # Roll back a change that was interrupted.
             with self._locked():
                 pass
-        shard = self._shard
-        if shard is None or shard.query.sessions:
+        view = self._view
+        if view is None or view.query.sessions:
             for window in self._spec.windows:
                 window.as_query()
             raise SpecError(
                 f"there are no rows yet: ingest some before {call}, or make "
                 "KeyedWindows with schema="
             )
-        return shard
+        return view
 
-    def _queried(self, call: str) -> tuple[Shard, FoldReader | None]:
-        """The state, for a query, and the reader of its entries: see `_fold_reader`."""
-        shard, reader = self._shard, self._reader
-        # Few steps for most queries: the reader is that of the state.
-        if (
-            shard is None
-            or reader is None
-            or reader.index is not shard.index
-            or self._before is not None
-        ):
-            shard = self._shard_to_query(call)
-            reader = self._fold_reader(shard)
-        return shard, reader
-
-    def _fold_reader(self, shard: Shard) -> FoldReader | None:
-        """The reader of the entries of a state; None if results cannot be folded."""
-        reader = self._reader
-        if shard.query.folds and (reader is None or reader.index is not shard.index):
-            reader = self._reader = FoldReader(shard)
-        return reader
-
-    def _latest(self) -> int:
-        """The latest time of the stream."""
-        largest, watermark = self._largest, self._watermark
-        if largest is None or (watermark is not None and watermark > largest):
-            largest = watermark
-        if largest is None:
-            raise SpecError("there are no rows yet, and no latest time: give at=")
-        return largest
-
-    def _at_latest(self, answer: Callable[[int], _T]) -> _T:
-        """The answer at the latest time of the stream."""
+    def _at(self, at: Any, call: str, answer: Callable[[View, int], _T]) -> _T:
+        """The answer at a time, which may be the latest time of the stream."""
+        view = self._view_for(call)
         while True:
-            tick = self._latest()
+            tick = view.tick(at)
             try:
-                return answer(tick)
+                return answer(view, tick)
             except SpecError:
                 # Another thread may have advanced, and evicted rows of these windows.
-                if tick == self._latest():
+                view = self._view_for(call)
+                if not is_latest(at) or tick == view.tick(at):
                     raise
 
+    def _is_whole(self, tick: int) -> bool:
+        """Whether answers at a time, which are there, are those of whole windows."""
+        view = self._view
+        return view is not None and tick >= view.whole_from
+
+    def _require_shard(self) -> Shard:
+        if self._shard is None:
+            raise SpecError(
+                "there are no rows yet: ingest some first, or make KeyedWindows with "
+                "schema="
+            )
+        return self._shard
+
     def _results(
-        self, shard: Shard, points: Points, windows: Any, valid_until: bool
+        self, view: View, points: Points, windows: Any, valid_until: bool
     ) -> dict[str, Result]:
         """The results of query points by column, window by window."""
-        spans = self._horizon(shard).windows(windows)
-        reader = self._fold_reader(shard)
-        if reader is None:
+        spans = view.horizon.windows(windows)
+        if view.reader is None:
             with self._locked():
                 # A call that failed meanwhile has rolled the state back.
-                shard = self._shard_to_query("query()")
-                horizon = self._horizon(shard)
+                horizon = self._view_for("query()").horizon
+                shard = self._require_shard()
                 horizon.check(points.ticks, spans, shard.log.latest_lost)
                 answers = RowReader(shard).answer(
                     points, spans, horizon, expiry=valid_until
                 )
-            return answers.named(spans, shard.query)
-        answers = reader.answer(points, spans, self._horizon(shard), expiry=valid_until)
-        # Rows are evicted after the watermark has moved, so this is checked last.
-        self._horizon(shard).check(points.ticks, spans, self._latest_lost)
-        return answers.named(spans, shard.query)
+        else:
+            answers = view.reader.answer(
+                points, spans, view.horizon, expiry=valid_until
+            )
+            view = self._view_for("query()")
+            view.horizon.check(points.ticks, spans, self._latest_lost)
+        return answers.named(spans, view.query)
 
     @synchronized
     def _latest_lost(self) -> int | None:
         """As `RowLog.latest_lost`, for a thread without the lock."""
-        return self._shard_to_query("query()").log.latest_lost()
-
-    def _horizon(self, shard: Shard) -> Horizon:
-        evicted = shard.evicted(self._watermark)
-        if shard.query.until:  # rows leave with the windows that were emitted
-            evicted = self._watermark
-        return Horizon(shard.query, shard.kept, evicted)
+        return self._require_shard().log.latest_lost()
 
     @synchronized
     def __contains__(self, key: object) -> bool:
@@ -341,9 +313,10 @@ class Queryable(Locked):
         Raises:
             SpecError: If it is not a key of these columns.
         """
-        return self._shard is not None and self._shard.holds(
-            key_table(self._shard.query, key), self._watermark
-        )
+        view, shard = self._view, self._shard
+        if view is None or shard is None:
+            return False
+        return shard.holds(key_table(view.query, key), view.watermark)
 
 
 def _holds_lists(keys: Any) -> bool:
@@ -353,7 +326,3 @@ def _holds_lists(keys: Any) -> bool:
             if isinstance(values, list):
                 return True
     return False
-
-
-def _is_latest(at: object) -> bool:
-    return at is None or (isinstance(at, str) and at == LATEST)

@@ -15,13 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.caching import cached_property
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.index import EARLIEST, Undecoded
+from slidewise.keyed.index import Undecoded
 from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard_state import ShardState
@@ -101,14 +102,16 @@ class FoldReader:
     def __init__(self, shard: ShardState) -> None:
         self.query, self.index = shard.query, shard.index
         horizon = Horizon(self.query, shard.kept, None)
-        self._longest = max(map(horizon.leaving, shard.windows), default=0)
-        self._undecoded = self.index.undecoded(shard.windows)
+        # From a row's time to the first query whose windows of the Spec all lost it.
+        self.longest = max(map(horizon.leaving, shard.windows), default=0)
+        self._windows = shard.windows
         # The layout of the last table of keys; None if its schema needs `answer`.
         self._known: tuple[pa.Schema, Layout | None] | None = None
 
-    def earliest(self, evicted: int | None) -> int:
-        """The earliest time at which all rows of the windows of the Spec are kept."""
-        return EARLIEST if evicted is None else evicted + self._longest
+    @cached_property
+    def _undecoded(self) -> Undecoded | None:
+        """The windows of the Spec, if their answers need no decoding."""
+        return self.index.undecoded(self._windows)
 
     def query_key(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.

@@ -19,6 +19,7 @@ from slidewise.keyed.snapshots import (
     read_changes,
 )
 from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.view import View
 
 __all__ = ["Snapshots"]
 
@@ -26,7 +27,7 @@ _T = TypeVar("_T")
 
 # The attributes that a failed transaction restores.
 _FIELDS = (
-    *("_largest", "_watermark", "late_count", "_answers"),
+    *("late_count", "_answers"),
     *("_directory", "_checksum", "_saved", "_is_ahead"),
     # The first batch sets these.
     *("_query", "_delay", "_kept"),
@@ -44,7 +45,7 @@ class Snapshots(Queryable):
             or the first of `to_bytes`.
         _checksum: The checksum of that snapshot; None before it.
         _is_ahead: Whether there was any change since.
-        _before: The attributes and pages before an unfinished transaction, which
+        _before: The view, attributes and pages before an unfinished transaction, which
             restores them if it fails; None without one.
     """
 
@@ -54,20 +55,19 @@ class Snapshots(Queryable):
     _saved: frozenset[int]
     _checksum: int | None
     _is_ahead: bool
-    _before: tuple[dict[str, Any], dict[int, SupportsBytes | None]] | None = None
+    _before: (
+        tuple[View | None, dict[str, Any], dict[int, SupportsBytes | None]] | None
+    ) = None
     _query: StreamQuery | None
     _late_rows: str
     _delay: int
     _kept: int
     late_count: int
 
-    def _require_shard(self) -> Shard:
-        if self._shard is None:
-            raise SpecError(
-                "there are no rows yet: ingest some first, or make KeyedWindows with "
-                "schema="
-            )
-        return self._shard
+    def _publish(self, largest: int | None, watermark: int | None) -> None:
+        """Publishes the view of the state at a position."""
+        shard = self._require_shard()
+        self._view = View.of(shard, largest, watermark, self._view)
 
     def _open(
         self, query: StreamQuery, directory: Directory | None, *, trusts: bool = True
@@ -77,10 +77,22 @@ class Snapshots(Queryable):
         shard.drop_decoded()
         return shard
 
+    def _copied(self) -> dict[str, Any]:
+        view = self._view
+        position = None if view is None else (view.largest, view.watermark)
+        return {**super()._copied(), "_shard": None, "_view": None, "_at": position}
+
     def _derive(self) -> None:
         """Opens the state of a copy."""
-        if self._query is not None:
-            self._shard = self._open(self._query, self._directory)
+        position = vars(self).pop("_at")
+        if position is not None:
+            self._reopen(*position)
+
+    def _reopen(self, largest: int | None, watermark: int | None) -> None:
+        """Opens the state, which is in the pages, and publishes its view."""
+        assert self._query is not None, "the columns are known"
+        self._shard = self._open(self._query, self._directory)
+        self._publish(largest, watermark)
 
     def _atomically(self, step: Callable[[Shard], _T]) -> _T:
         """Runs a step and commits it as one transaction; an exception rolls it back."""
@@ -99,12 +111,12 @@ class Snapshots(Queryable):
         A transaction within another is part of it.
         """
         if self._before is not None:
-            yield self._before[1]
+            yield self._before[2]
             return
         before = {name: getattr(self, name) for name in _FIELDS}
         before["_answers"] = [*self._answers]
         pages: dict[int, SupportsBytes | None] = {}
-        self._before = (before, pages)
+        self._before = (self._view, before, pages)
         try:
             yield pages
             self._before = None
@@ -119,17 +131,23 @@ class Snapshots(Queryable):
         """
         if self._before is None:
             return
-        self._store.restore(self._before[1])
+        view, _, pages = self._before
+        self._store.restore(pages)
         self._restore_attributes()
-        if self._query is None:  # the first batch failed
+        if view is None:  # the first batch failed
             self._shard = None
         else:
-            self._shard = self._open(self._query, self._directory)
+            self._reopen(view.largest, view.watermark)
         self._before = None
 
     def _restore_attributes(self) -> None:
         if self._before is not None:
-            vars(self).update(self._before[0])
+            view, fields, _ = self._before
+            vars(self).update(fields)
+            if view is None:
+                self._view = None
+            else:
+                self._publish(view.largest, view.watermark)
 
     @synchronized
     def to_bytes(self) -> bytes:
@@ -203,7 +221,7 @@ class Snapshots(Queryable):
         """The query, and the position of the stream, for snapshots."""
         if self._answers:
             raise SpecError("results wait: collect() them before a snapshot")
-        query = self._require_shard().query
+        query, view = self._require_shard().query, self._view
         return {
             "spec": query.spec.hash,
             "emit": query.emit,
@@ -212,8 +230,8 @@ class Snapshots(Queryable):
             "late_rows": self._late_rows,
             "delay": self._delay,
             "kept": self._kept,
-            "largest": self._largest,
-            "watermark": self._watermark,
+            "largest": None if view is None else view.largest,
+            "watermark": None if view is None else view.watermark,
             "late": self.late_count,
             "schema": query.schema.serialize().to_pybytes().hex(),
         }
@@ -273,12 +291,13 @@ class Snapshots(Queryable):
                 shard.pages.drop(read.pages)
                 shard.pages.trusts = False
                 self._directory, head = directory, read.head
-                # Before rows are evicted: readers query at it or later.
-                self._watermark = head["watermark"]
+                largest = None if self._view is None else self._view.largest
+                self._publish(largest, head["watermark"])
                 shard.follow(directory, read.pages)
                 shard.pages.trusts = True
                 self._drop_others(shard)
-                self._largest, self.late_count = head["largest"], head["late"]
+                self._publish(head["largest"], head["watermark"])
+                self.late_count = head["late"]
                 self._mark(read.checksum)
         except BROKEN as error:
             raise damaged(error) from error

@@ -165,7 +165,7 @@ class Shard(ShardState):
     def evict(self, watermark: int | None) -> None:
         """From time to time, evicts the rows that no window can hold.
 
-        Readers must know the watermark before: they query at it or later.
+        The caller has published the watermark, with its bound, to readers.
         """
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
@@ -186,7 +186,6 @@ class Shard(ShardState):
                 closed_windows.note_history(self)
                 keys = self.index.keys()
                 self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
-            # First the log: its bound tells readers that entries may be evicted.
             self.log.evict(until)
             self.index.store.evict(until, self.query.rows)
             if self.log.is_sparse:

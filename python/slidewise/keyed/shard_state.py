@@ -193,7 +193,6 @@ class ShardState:
         self.leaving = self.no_rows
         index = Index(self.query)
         self._enter(index, 0)
-        # Assigned last: readers must see a complete index.
         self.index = index
 
     def _enter(self, index: Index, since: int) -> None:
@@ -303,7 +302,6 @@ class ShardState:
         self.waiting = []
         for held in waiting:
             self.wait(self._unflushed(without(held.left, gone)))
-        # In one step: readers must see all of it or nothing.
         coming = [self.no_rows, *self._entering(log.next_row)]
         self._insert(self.index, pa.concat_tables(coming).combine_chunks(), gone)
         self._leave(self.index)
@@ -385,7 +383,6 @@ class ShardState:
         if watermark is None or self.query.sessions or self.query.until:
             return self.log.until
         until = watermark - self.kept
-        # Another thread may have evicted rows, and not moved the watermark yet.
         return until if self.log.until is None else max(until, self.log.until)
 
     def nbytes(self, stored: Iterable[pa.Table] = ()) -> int:

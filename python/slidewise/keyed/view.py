@@ -1,0 +1,81 @@
+"""`View`: what queries know of a stream, while another thread changes it.
+
+Each change publishes another view by one assignment, so the parts of a view always
+belong together. The entries are no part of it: rows enter and leave in the native
+store, which has locks of its own. A view with a later bound is published before the
+store evicts rows up to this bound. So answers are those of whole windows if the view
+that is published when they are there has no later bound than their time allows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from slidewise.errors import SpecError
+from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.index import EARLIEST
+from slidewise.keyed.points import LATEST
+from slidewise.keyed.reader import FoldReader
+from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.single_times import tick_of
+from slidewise.keyed.stream_query import StreamQuery
+
+__all__ = ["View", "is_latest"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The position of a stream, and how far back it can be queried.
+
+    Attributes:
+        query: The query.
+        horizon: How far back rows are kept.
+        reader: Answers from the entries; None if results cannot be folded.
+        largest: The latest time seen, in ticks; None without rows.
+        watermark: The watermark, in ticks; None before the first.
+        latest: The later one of these two.
+        whole_from: The earliest time at which all rows of the windows of the Spec are
+            kept.
+    """
+
+    query: StreamQuery
+    horizon: Horizon
+    reader: FoldReader | None
+    largest: int | None
+    watermark: int | None
+    latest: int | None
+    whole_from: int
+
+    @classmethod
+    def of(
+        cls,
+        shard: ShardState,
+        largest: int | None,
+        watermark: int | None,
+        before: "View | None" = None,
+    ) -> "View":
+        """The view of a state; it has the reader of the view before if that fits."""
+        query, reader = shard.query, None if before is None else before.reader
+        if reader is None or reader.index is not shard.index:
+            reader = FoldReader(shard) if query.folds else None
+        evicted = shard.evicted(watermark)
+        latest, whole_from = largest, EARLIEST
+        if latest is None or (watermark is not None and watermark > latest):
+            latest = watermark
+        if evicted is not None and reader is not None:
+            whole_from = evicted + reader.longest
+        # With `until`, rows leave with the windows that were emitted.
+        horizon = Horizon(query, shard.kept, watermark if query.until else evicted)
+        return cls(query, horizon, reader, largest, watermark, latest, whole_from)
+
+    def tick(self, at: Any) -> int:
+        """A time of a query, in ticks."""
+        if is_latest(at):
+            if self.latest is None:
+                raise SpecError("there are no rows yet, and no latest time: give at=")
+            return self.latest
+        return tick_of(at, self.query.times)
+
+
+def is_latest(at: object) -> bool:
+    """Whether `at=` asks for the latest time of the stream."""
+    return at is LATEST or at is None or (isinstance(at, str) and at == LATEST)
