@@ -15,7 +15,6 @@ The plan is a list of [event, batch]: what is killed, and in which micro-batch.
 Each event happens once, and writes a line with the number of commits to FOLDER/kills.
 """
 
-import copy
 import json
 import os
 import signal
@@ -28,6 +27,7 @@ from pyspark import TaskContext
 from streams import LATE, ROLLING, WORKERS, read
 
 from slidewise.keyed.index import Index
+from slidewise.keyed.pending import Pending
 from slidewise.spark import operator, rolling, session, stream
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 
@@ -98,9 +98,8 @@ class Killing(operator.Operator):
     def plant(self, batch: int) -> None:
         """Empties every cached shard, under a token that is not that of the state."""
         for cached in operator._cache.entries.values():
-            cached.shard = copy.copy(cached.shard)
-            cached.shard.waiting = []
-            cached.shard.index = Index(cached.shard.query)
+            shard = cached.processor.shard
+            shard.pending, shard.index = Pending(), Index(shard.query)
             cached.token = f"{cached.token} of another attempt"
             claim(self.folder, "stale cache", batch)
 

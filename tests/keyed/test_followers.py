@@ -6,10 +6,10 @@ import pytest
 from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
 
 import slidewise as sw
-from slidewise.keyed import row_log, shard_state
+from slidewise.keyed import row_log, shard
 from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.shard import Shard
+from slidewise.keyed.processor import Processor
 
 __all__ = ["page"]
 
@@ -117,18 +117,19 @@ def test_shards_by_turns_keep_the_pages_of_their_state_alone(
     windows.ingest(stream.batch())
     query = windows._query
     assert query is not None
-    one, other = Shard(query, store), Shard(query, store)
+    one, other = Processor(query, store), Processor(query, store)
     most = 0
     for _ in range(40):
         rows, ends = query.arrived(stream.batch())
-        rows, _ = query.by_lateness(rows, one.flushed, ends)
-        one.ingest(rows, one.flushed)
+        fired = one.shard.fired
+        rows, _ = query.by_lateness(rows, fired, ends)
+        one.ingest(rows, fired)
         if ends is not None:
             one.advance(ends[1] - 5)
         other.follow(one.commit())
-        for shard in (one, other):
-            assert {*shard.pages._tables} <= {*shard.page_numbers}
-        assert len(other.log) == len(one.log)
+        for each in (one, other):
+            assert {*each.pages._tables} <= {*each.page_numbers}
+        assert len(other.shard.log) == len(one.shard.log)
         most = max(most, one.pages.next_page - len(store.page_numbers))
         one, other = other, one
     assert most > 10, "pages went"
@@ -296,7 +297,7 @@ def test_readers_see_changes_in_one_step(
         seen.append(follower.query("A", at=6))
 
     monkeypatch.setattr(Index, "insert", watched)
-    monkeypatch.setattr(shard_state, "_STEP", 2)
+    monkeypatch.setattr(shard, "_STEP", 2)
     follower.apply(leader.changes())
     after = leader.query("A", at=6)
     assert after != before
@@ -343,16 +344,16 @@ def test_a_follower_of_a_log_that_was_rewritten(
         assert follower.keys().equals(leader.keys())
         if kind not in _WITHOUT_LENGTH:
             assert answers_of(follower).equals(answers_of(leader))
-        assert leader._shard is not None
-        generations.add(leader._shard.log.generation)
+        assert leader._processor is not None
+        generations.add(leader._processor.shard.log.generation)
     assert len(generations) > 2, "it was"
     # Opened again and again, a log is rewritten as often.
-    assert leader._shard is not None
-    most = len(leader._shard.log)
+    assert leader._processor is not None
+    most = len(leader._processor.shard.log)
     for _ in range(30):
         leader.ingest(stream.batch())
         leader.advance()
         leader.collect()
         leader = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
-        assert leader._shard is not None
-        assert len(leader._shard.log) < 4 * most + 1000
+        assert leader._processor is not None
+        assert len(leader._processor.shard.log) < 4 * most + 1000

@@ -8,7 +8,7 @@ from keyed_streams import SEEDS
 
 import slidewise as sw
 from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.shard import Shard
+from slidewise.keyed.processor import Processor
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import Spec
 
@@ -57,7 +57,7 @@ def streamed(
 ) -> tuple[list[dict[str, object]], pa.Table, int]:
     """The results, the rows that were in time, and the last watermark."""
     query = StreamQuery(spec, SCHEMA, "slide", (), None, False)
-    states = [Shard(query, MemoryStore()) for _ in range(shards)]
+    states = [Processor(query, MemoryStore()) for _ in range(shards)]
     answers: list[dict[str, object]] = []
     taken, watermark, largest = [history], None, None
 
@@ -80,7 +80,7 @@ def streamed(
             if len(rows):
                 state.ingest(rows, watermark)
             directory = state.commit()
-            states[at] = Shard(query, state.pages.store, directory)
+            states[at] = Processor(query, state.pages.store, directory)
         late = -(10**9) if watermark is None else watermark
         taken.append(batch.filter(pa.compute.greater(batch["t"], late)))
         times = batch["t"].to_pylist()

@@ -55,7 +55,7 @@ def test_nan_in_history_is_refused_on_load():
     keyed = sw.KeyedWindows(**SUMS, nan="raise", emit="arrival")
     keyed.ingest(rows([1]))
     with pytest.raises(sw.SpecError, match="'x' is NaN in the row of k='a', t=2, "):
-        keyed._shard.load(rows([1, 2], values=[1.0, NAN]))
+        keyed._processor.load(rows([1, 2], values=[1.0, NAN]))
 
 
 def test_deletions_in_history_delete_its_rows():
@@ -64,15 +64,15 @@ def test_deletions_in_history_delete_its_rows():
     schema = pa.schema([("t", "int64"), ("x", "int64"), ("gone", "bool")])
     keyed = sw.KeyedWindows(**spec, emit="arrival", schema=schema)
     columns = [[1, 1, 2], [10, 100, 1000], [False, True, None]]
-    keyed._shard.load(pa.table(columns, schema=schema))
+    keyed._processor.load(pa.table(columns, schema=schema))
     assert keyed.query(at=3) == {"s_5": 1000}
-    keyed._shard.load(pa.table([[2], [7], [True]], schema=schema))
+    keyed._processor.load(pa.table([[2], [7], [True]], schema=schema))
     assert keyed.query(at=3) == {"s_5": None}
 
 
 def interrupted(keyed, monkeypatch, call):
     """Interrupts a failing call twice: while it works, and while it is undone."""
-    shard, open_shard = keyed._shard, keyed._open
+    shard, open_shard = keyed._processor, keyed._open
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
@@ -119,7 +119,7 @@ def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
 
     def begun(schema):
         query = begin(schema)
-        monkeypatch.setattr(keyed._shard, "evict", interrupt)
+        monkeypatch.setattr(keyed._processor, "evict", interrupt)
         monkeypatch.setattr(keyed, "_open", interrupt)
         return query
 

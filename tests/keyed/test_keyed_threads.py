@@ -13,7 +13,7 @@ from threads import together
 import slidewise as sw
 from slidewise.keyed.index import Index
 from slidewise.keyed.row_log import RowLog
-from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.shard import Shard
 from slidewise.keyed.view import View
 
 OPTIONS = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
@@ -107,20 +107,20 @@ def test_the_watermark_moves_before_rows_are_evicted(
     leader = sw.KeyedWindows(**OPTIONS)
     leader.ingest(rows_of(0, 0))
     follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **OPTIONS)
-    evict, leave, found = RowLog.evict, ShardState._leave, []
+    evict, leave, found = RowLog.evict, Shard._expire, []
 
     def evicting(self: RowLog, until: int) -> None:
         evict(self, until)
         found.append(leader.query(3))
 
-    def leaving(self: ShardState, index: Index) -> None:
+    def leaving(self: Shard, index: Index) -> None:
         leave(self, index)
         found.append(follower.query(3))
 
     monkeypatch.setattr(RowLog, "evict", evicting)
     leader.advance(1000)
     leader.collect()
-    monkeypatch.setattr(ShardState, "_leave", leaving)
+    monkeypatch.setattr(Shard, "_expire", leaving)
     follower.apply(leader.changes())
     assert found == [{"s_50": None}] * 2
 

@@ -93,9 +93,9 @@ def test_a_row_that_waits_does_not_keep_its_batch() -> None:
     windows.advance(4000)
     windows.advance(5000)
     answers = windows.collect()
-    shard = windows._shard
-    assert shard is not None
-    assert sum(sum(buffers_of(held.rows).values()) for held in shard.waiting) < 10_000
+    assert windows._processor is not None
+    pending = windows._processor.shard.pending
+    assert sum(sum(buffers_of(rows).values()) for rows in pending.tables) < 10_000
     windows.advance(10**7)
     answers = pa.concat_tables([answers, windows.collect()])
     assert answers["t"].to_pylist() == sorted(expected)
@@ -111,9 +111,10 @@ def test_small_batches_wait_in_few_tables() -> None:
         rows = pa.table({"t": [time], "k": [at % 7], "row": [at]})
         windows.ingest(rows)
         windows.advance()
-    held = windows._shard.waiting
-    assert sum(len(one.left) for one in held) > 400
-    assert len(held) < 40
+    assert windows._processor is not None
+    pending = windows._processor.shard.pending
+    assert sum(map(len, pending.tables)) > 400
+    assert len(pending) < 40
     windows.advance(2000)
     table = pa.table(
         {"t": times, "k": [at % 7 for at in range(900)], "row": range(900)}

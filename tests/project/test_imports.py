@@ -89,6 +89,18 @@ def test_no_module_imports_in_a_circle() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
+def test_one_module_decides_what_answers_a_stream() -> None:
+    """The others ask `answering`; the plan says whether results fold, in words too."""
+    asking = {
+        name.removeprefix("slidewise.keyed.")
+        for name, file in FILES.items()
+        if name.startswith("slidewise.keyed.")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "folds"
+    }
+    assert asking == {"answer", "query", "stream_query", "explain"}
+
+
 PACKAGES = [name for name, file in FILES.items() if file.stem == "__init__"]
 
 

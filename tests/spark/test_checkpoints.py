@@ -79,7 +79,7 @@ def test_timers_of_another_query_are_refused() -> None:
 
     state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
     found = SimpleNamespace(get=lambda: (state.encode(),))
-    operator = SimpleNamespace(_head=found, _guard=guard("update"))
+    operator = SimpleNamespace(head=found, guard=guard("update"))
     with pytest.raises(SpecError, match="emit was final, and is update"):
         StateTransaction(operator, 3)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.shard import Shard
+from slidewise.keyed.processor import Processor
 from slidewise.spark import local_page_cache
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache
 from slidewise.spark.shard_cache import CachedShard, ShardCache
@@ -186,11 +186,11 @@ def test_stale_shards_are_evicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Shards of old micro-batches and of ended queries are evicted."""
-    shard = Shard.__new__(Shard)
+    processor = Processor.__new__(Processor)
     cache = ShardCache()
 
     def put(query: str, bucket: int, batch: int) -> None:
-        cache.put(query, bucket, CachedShard("t", shard, None, batch))
+        cache.put(query, bucket, CachedShard("t", processor, None, batch))
 
     for bucket, batch in enumerate([3, 13, 23, 27]):
         put("a", bucket, batch)

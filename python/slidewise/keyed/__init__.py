@@ -1,7 +1,9 @@
 """Windows of many keys over a stream of rows.
 
-`keyed_windows` defines the public class, `query` a Spec over a stream, and `shard` the
-state of some keys: a `row_log`, which is stored, and an `index` of it in memory.
+`keyed_windows` defines the public class, and `query` a Spec over a stream. `processor`
+ingests rows and emits results: `shard` holds the rows of some keys, in a `row_log`,
+which is stored, and in an `index` in memory; `answer` makes results of them; and `emit`
+decides which results are emitted, and when.
 """
 
 from slidewise.keyed.keyed_windows import KeyedWindows

@@ -88,7 +88,7 @@ def _queries(shard: Shard, watermark: int | None) -> str:
             at = format_tick(watermark, shard.query.times)
             since = f"{at} (the watermark) or later"
         return f"query: the window that no flag has closed yet, at {since}"
-    horizon = Horizon(shard.query, shard.kept, shard.evicted(watermark))
+    horizon = Horizon(shard.query, shard.retention, shard.evicted(watermark))
     text = f"query: any window up to {horizon.label}"
     if watermark is None or shard.log.latest_lost() is None:
         return f"{text}, at any time: no row was evicted yet"

@@ -77,7 +77,7 @@ class Index:
         _, call = query.request([])
         columns, natives = call.inputs.columns, call.inputs.natives
         self._recipe = call.inputs.recipe
-        if query.folds:
+        if query.entry_calls:
             # Several encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
             self._stored = sorted(first.values())
@@ -85,7 +85,7 @@ class Index:
             place = {at: stored_at[first[id(c)]] for at, c in enumerate(columns)}
             calls = [
                 (kind, place.get(of, -1), place.get(by, -1), number)
-                for kind, of, by, number in call.calls
+                for kind, of, by, number in query.entry_calls
             ]
         stored = [columns[at] for at in self._stored]
         keys = self.keys_of(empty_table(query.kept_schema))

@@ -7,8 +7,8 @@ import pyarrow as pa
 from slidewise.formatting import format_count
 from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
 from slidewise.keyed.locked import synchronized
+from slidewise.keyed.processor import encode_directory
 from slidewise.keyed.saved import Snapshots
-from slidewise.keyed.shard_state import encode_directory
 from slidewise.keyed.single_times import format_tick, shown_time
 
 __all__ = ["Inspection"]
@@ -62,14 +62,16 @@ class Inspection(Snapshots):
             >>> w.keys().to_pydict()
             {'card': ['A', 'B'], 't': [3, 9]}
         """
-        shard, view = self._require_shard(), self._view
+        shard, view = self._require_state().shard, self._view
         return shard.keys(None if view is None else view.watermark)
 
     @synchronized
     def __len__(self) -> int:
         """The number of keys that have rows. Cost: as for `keys`."""
-        view, shard = self._view, self._shard
-        return 0 if view is None or shard is None else len(shard.keys(view.watermark))
+        view, state = self._view, self._processor
+        if view is None or state is None:
+            return 0
+        return len(state.shard.keys(view.watermark))
 
     @property
     def nbytes(self) -> int:
@@ -92,8 +94,10 @@ class Inspection(Snapshots):
     def _nbytes(self) -> int:
         pages = self._store.nbytes
         waiting: int = sum(table.nbytes for table in self._answers)
-        state = 0 if self._shard is None else self._shard.nbytes(self._store.tables())
-        return pages + len(encode_directory(self._directory)) + waiting + state
+        if self._processor is None:
+            return pages + waiting
+        own = self._processor.shard.nbytes(self._store.tables())
+        return pages + len(encode_directory(self._directory)) + waiting + own
 
     @synchronized
     def __repr__(self) -> str:
@@ -127,8 +131,8 @@ class Inspection(Snapshots):
             query: any window up to 15, at any time: no row was evicted yet
         """
         watermark = None if self._view is None else self._view.watermark
-        nbytes = self._nbytes()
-        return explain_lines(self._spec, self._emit, self._shard, watermark, nbytes)
+        shard = None if self._processor is None else self._processor.shard
+        return explain_lines(self._spec, self._emit, shard, watermark, self._nbytes())
 
     @synchronized
     def check(self) -> None:
@@ -145,5 +149,5 @@ class Inspection(Snapshots):
             >>> w.ingest(pa.table({"t": [3, 1, 9]}))
             >>> w.check()
         """
-        if self._shard is not None:
-            self._shard.check()
+        if self._processor is not None:
+            self._processor.shard.check()

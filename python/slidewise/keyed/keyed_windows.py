@@ -16,9 +16,8 @@ from slidewise.keyed.horizon import kept_ticks, parse_keep
 from slidewise.keyed.inspection import Inspection
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.processor import Processor, decode_directory
 from slidewise.keyed.query import LATE, flagged
-from slidewise.keyed.shard import Shard
-from slidewise.keyed.shard_state import Directory, decode_directory
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.snapshots import Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
@@ -194,10 +193,10 @@ class KeyedWindows(Inspection):
         )
         self._query: StreamQuery | None = None
         # `late=` and `keep=` in ticks, once the columns are known.
-        self._delay, self._kept = 0, 0
+        self._delay, self._retention = 0, 0
         self._store = MemoryStore()
-        self._directory: Directory | None = None
-        self._shard: Shard | None = None
+        self._directory = None
+        self._processor: Processor | None = None
         self._view = None
         self._answers: list[pa.Table] = []
         self._saved: frozenset[int] = frozenset()
@@ -255,9 +254,9 @@ class KeyedWindows(Inspection):
         rows, ends = query.arrived(rows)
         rows, late = query.by_lateness(rows, watermark, ends)
 
-        def step(shard: Shard) -> None:
+        def step(state: Processor) -> None:
             known = None if len(late) else ends
-            self._keep_answers(shard.ingest(rows, watermark, known))
+            self._keep_answers(state.ingest(rows, watermark, known))
             if len(late):
                 self.late_count += len(late)
                 if self._flags:
@@ -313,10 +312,10 @@ class KeyedWindows(Inspection):
         if ahead < (_EARLIEST if view.watermark is None else view.watermark + 1):
             return
 
-        def step(shard: Shard) -> None:
-            self._keep_answers(shard.advance(ahead))
+        def step(state: Processor) -> None:
+            self._keep_answers(state.advance(ahead))
             self._publish(largest, ahead)
-            shard.evict(ahead)
+            state.evict(ahead)
 
         self._atomically(step)
 
@@ -406,7 +405,7 @@ class KeyedWindows(Inspection):
             >>> w.evict_idle(5), w.keys()["card"].to_pylist()
             (1, ['B'])
         """
-        query = self._require_shard().query
+        query = self._require_state().query
         tick = tick_of(until, query.times)
         known = None if self._view is None else self._view.watermark
         late = known is None or tick > known
@@ -417,7 +416,7 @@ class KeyedWindows(Inspection):
                 f"watermark ({shown}), and rows after it wait for results: advance() "
                 "first"
             )
-        return self._atomically(lambda shard: shard.evict_idle(tick))
+        return self._atomically(lambda state: state.evict_idle(tick))
 
     def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
@@ -445,10 +444,10 @@ class KeyedWindows(Inspection):
         """Opens the state, once the columns are known."""
         query, late = self._make_query(schema), self._late
         self._delay = window_ticks(late, query.times) if late.amount else 0
-        self._kept = kept_ticks(query, self._delay, self._keep)
-        self._query, self._shard = query, self._open(query, None)
+        self._retention = kept_ticks(query, self._delay, self._keep)
+        self._query, self._processor = query, self._open(query, None)
         self._publish(None, None)
-        self._directory = self._shard.commit()
+        self._directory = self._processor.commit()
         return query
 
     def _make_query(self, schema: pa.Schema) -> StreamQuery:
@@ -527,12 +526,12 @@ class KeyedWindows(Inspection):
         windows._query = windows._make_query(schema)
         windows._store.restore(read.pages)
         windows._directory = decode_directory(read.directory)
-        windows._delay, windows._kept = head["delay"], head["kept"]
-        shard = windows._open(windows._query, windows._directory, trusts=False)
-        shard.check()
-        shard.drop_decoded()
-        windows._drop_others(shard)
-        windows._shard = shard
+        windows._delay, windows._retention = head["delay"], head["kept"]
+        state = windows._open(windows._query, windows._directory, trusts=False)
+        state.shard.check()
+        state.answer.drop_decoded()
+        windows._drop_others(state)
+        windows._processor = state
         windows._mark(read.checksum)
         windows._publish(head["largest"], head["watermark"])
         windows.late_count = head["late"]

@@ -22,8 +22,8 @@ from slidewise.keyed.points import (
     python_value,
     times_of,
 )
+from slidewise.keyed.processor import Processor
 from slidewise.keyed.reader import RowReader
-from slidewise.keyed.shard import Shard
 from slidewise.keyed.view import View, is_latest
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
@@ -43,13 +43,13 @@ class Queryable(Locked):
 
     Attributes:
         _spec: The Spec.
-        _shard: The state; None before the first batch.
+        _processor: The state; None before the first batch.
         _view: What queries know of the state, without the lock; None before the first
             batch.
     """
 
     _spec: Spec
-    _shard: Shard | None
+    _processor: Processor | None
     _view: View | None
     _before: Any
 
@@ -271,13 +271,13 @@ class Queryable(Locked):
         view = self._view
         return view is not None and tick >= view.whole_from
 
-    def _require_shard(self) -> Shard:
-        if self._shard is None:
+    def _require_state(self) -> Processor:
+        if self._processor is None:
             raise SpecError(
                 "there are no rows yet: ingest some first, or make KeyedWindows with "
                 "schema="
             )
-        return self._shard
+        return self._processor
 
     def _results(
         self, view: View, points: Points, windows: Any, valid_until: bool
@@ -288,7 +288,7 @@ class Queryable(Locked):
             with self._locked():
                 # A call that failed meanwhile has rolled the state back.
                 horizon = self._view_for("query()").horizon
-                shard = self._require_shard()
+                shard = self._require_state().shard
                 horizon.check(points.ticks, spans, shard.log.latest_lost)
                 answers = RowReader(shard).answer(
                     points, spans, horizon, expiry=valid_until
@@ -304,7 +304,7 @@ class Queryable(Locked):
     @synchronized
     def _latest_lost(self) -> int | None:
         """As `RowLog.latest_lost`, for a thread without the lock."""
-        return self._require_shard().log.latest_lost()
+        return self._require_state().shard.log.latest_lost()
 
     @synchronized
     def __contains__(self, key: object) -> bool:
@@ -313,10 +313,10 @@ class Queryable(Locked):
         Raises:
             SpecError: If it is not a key of these columns.
         """
-        view, shard = self._view, self._shard
-        if view is None or shard is None:
+        view, state = self._view, self._processor
+        if view is None or state is None:
             return False
-        return shard.holds(key_table(view.query, key), view.watermark)
+        return state.shard.holds(key_table(view.query, key), view.watermark)
 
 
 def _holds_lists(keys: Any) -> bool:

@@ -7,6 +7,7 @@ calls the kernels of tables, so its results equal those of tables.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -215,6 +216,11 @@ class KeyedQuery:
         """Whether results are folds of entries, which need no rows."""
         whole = self.rows or self.sessions or self.closing or self.reaching
         return not whole and self.request([])[1].folds
+
+    @cached_property
+    def entry_calls(self) -> Sequence[Any]:
+        """The folds of entries that results are made of; none if they need rows."""
+        return self.request([])[1].calls if self.folds else ()
 
     @cached_property
     def finds_rows(self) -> bool:

@@ -25,7 +25,7 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import Undecoded
 from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
-from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.shard import Shard
 from slidewise.spec.spec import Spec, derive, refuse_duplicates
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
@@ -99,9 +99,9 @@ class Layout:
 class FoldReader:
     """Answers from the entries of an index, by folds."""
 
-    def __init__(self, shard: ShardState) -> None:
+    def __init__(self, shard: Shard) -> None:
         self.query, self.index = shard.query, shard.index
-        horizon = Horizon(self.query, shard.kept, None)
+        horizon = Horizon(self.query, shard.retention, None)
         # From a row's time to the first query whose windows of the Spec all lost it.
         self.longest = max(map(horizon.leaving, shard.windows), default=0)
         self._windows = shard.windows
@@ -251,7 +251,7 @@ class FoldReader:
 class RowReader:
     """Answers from the rows of a shard, for every Spec."""
 
-    def __init__(self, shard: ShardState) -> None:
+    def __init__(self, shard: Shard) -> None:
         self._shard, self._query = shard, shard.query
         self._by = list(self._query.spec.by)
 

@@ -10,9 +10,9 @@ from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.processor import Processor, decode_directory, encode_directory
 from slidewise.keyed.queries import Queryable
-from slidewise.keyed.shard import Shard
-from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
+from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import (
     damaged,
     pack,
@@ -30,7 +30,7 @@ _FIELDS = (
     *("late_count", "_answers"),
     *("_directory", "_checksum", "_saved", "_is_ahead"),
     # The first batch sets these.
-    *("_query", "_delay", "_kept"),
+    *("_query", "_delay", "_retention"),
 )
 
 
@@ -61,26 +61,25 @@ class Snapshots(Queryable):
     _query: StreamQuery | None
     _late_rows: str
     _delay: int
-    _kept: int
+    _retention: int
     late_count: int
 
     def _publish(self, largest: int | None, watermark: int | None) -> None:
         """Publishes the view of the state at a position."""
-        shard = self._require_shard()
-        self._view = View.of(shard, largest, watermark, self._view)
+        self._view = View.of(self._require_state(), largest, watermark)
 
     def _open(
         self, query: StreamQuery, directory: Directory | None, *, trusts: bool = True
-    ) -> Shard:
+    ) -> Processor:
         """The state in the store, as a directory describes it."""
-        shard = Shard(query, self._store, directory, self._kept, trusts=trusts)
-        shard.drop_decoded()
-        return shard
+        state = Processor(query, self._store, directory, self._retention, trusts=trusts)
+        state.answer.drop_decoded()
+        return state
 
     def _copied(self) -> dict[str, Any]:
         view = self._view
         position = None if view is None else (view.largest, view.watermark)
-        return {**super()._copied(), "_shard": None, "_view": None, "_at": position}
+        return {**super()._copied(), "_processor": None, "_view": None, "_at": position}
 
     def _derive(self) -> None:
         """Opens the state of a copy."""
@@ -91,17 +90,17 @@ class Snapshots(Queryable):
     def _reopen(self, largest: int | None, watermark: int | None) -> None:
         """Opens the state, which is in the pages, and publishes its view."""
         assert self._query is not None, "the columns are known"
-        self._shard = self._open(self._query, self._directory)
+        self._processor = self._open(self._query, self._directory)
         self._publish(largest, watermark)
 
-    def _atomically(self, step: Callable[[Shard], _T]) -> _T:
+    def _atomically(self, step: Callable[[Processor], _T]) -> _T:
         """Runs a step and commits it as one transaction; an exception rolls it back."""
-        shard = self._require_shard()
+        state = self._require_state()
         with self._transaction() as pages:
-            result = step(shard)
-            pages |= self._store.held(shard.pages.changed)
+            result = step(state)
+            pages |= self._store.held(state.pages.changed)
             self._is_ahead = True
-            self._directory = shard.commit()
+            self._directory = state.commit()
         return result
 
     @contextmanager
@@ -135,7 +134,7 @@ class Snapshots(Queryable):
         self._store.restore(pages)
         self._restore_attributes()
         if view is None:  # the first batch failed
-            self._shard = None
+            self._processor = None
         else:
             self._reopen(view.largest, view.watermark)
         self._before = None
@@ -221,7 +220,7 @@ class Snapshots(Queryable):
         """The query, and the position of the stream, for snapshots."""
         if self._answers:
             raise SpecError("results wait: collect() them before a snapshot")
-        query, view = self._require_shard().query, self._view
+        query, view = self._require_state().query, self._view
         return {
             "spec": query.spec.hash,
             "emit": query.emit,
@@ -229,7 +228,7 @@ class Snapshots(Queryable):
             "deletes": query.deletes,
             "late_rows": self._late_rows,
             "delay": self._delay,
-            "kept": self._kept,
+            "kept": self._retention,
             "largest": None if view is None else view.largest,
             "watermark": None if view is None else view.watermark,
             "late": self.late_count,
@@ -239,7 +238,7 @@ class Snapshots(Queryable):
     @property
     def _pages(self) -> frozenset[int]:
         """The pages of the state."""
-        return frozenset(self._require_shard().page_numbers)
+        return frozenset(self._require_state().page_numbers)
 
     @synchronized
     def apply(self, changes: bytes) -> None:
@@ -274,8 +273,8 @@ class Snapshots(Queryable):
             >>> follower.query("A")
             {'n_10': 3}
         """
-        shard = self._require_shard()
-        read = read_changes(changes, shard.query.spec.hash, self._checksum)
+        state = self._require_state()
+        read = read_changes(changes, state.query.spec.hash, self._checksum)
         if self._is_ahead:
             raise SnapshotError(
                 "these windows have taken rows or a watermark of their own since the "
@@ -288,22 +287,22 @@ class Snapshots(Queryable):
             with self._transaction() as before:
                 before |= self._store.held({*read.pages, *self._store.page_numbers})
                 self._store.restore(read.pages)
-                shard.pages.drop(read.pages)
-                shard.pages.trusts = False
+                state.pages.drop(read.pages)
+                state.pages.trusts = False
                 self._directory, head = directory, read.head
                 largest = None if self._view is None else self._view.largest
                 self._publish(largest, head["watermark"])
-                shard.follow(directory, read.pages)
-                shard.pages.trusts = True
-                self._drop_others(shard)
+                state.follow(directory, read.pages)
+                state.pages.trusts = True
+                self._drop_others(state)
                 self._publish(head["largest"], head["watermark"])
                 self.late_count = head["late"]
                 self._mark(read.checksum)
         except BROKEN as error:
             raise damaged(error) from error
-        shard.drop_decoded()
+        state.answer.drop_decoded()
 
-    def _drop_others(self, shard: Shard) -> None:
+    def _drop_others(self, state: Processor) -> None:
         """Drops the stored pages that are not pages of the state.
 
         A snapshot may have pages that were added and removed between two `changes`.
@@ -311,7 +310,7 @@ class Snapshots(Queryable):
         Raises:
             SnapshotError: If a page is missing.
         """
-        own, held = set(shard.page_numbers), self._store.page_numbers
+        own, held = set(state.page_numbers), self._store.page_numbers
         for page in own - held:
             raise SnapshotError(f"page {page} is missing from the state")
         for page in held - own:

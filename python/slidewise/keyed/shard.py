@@ -1,121 +1,217 @@
-"""`Shard`: ingests rows of some keys, and emits results as the watermark advances.
+"""The state of some keys of a stream: a log of rows, and an index of their entries.
 
-Results and evictions depend on times and the watermark alone, so the same rows give the
-same results however the keys are partitioned into shards.
+The log ([row_log.py](row_log.py)) is what is stored. In memory an index holds the
+entries of each key in order of time ([index.py](index.py)), from which results are
+computed. It is made from the log when the state is opened, and follows the log from
+then on.
 """
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.keyed import closed_windows, updates
-from slidewise.keyed.columns import NUMBER, TIME, Ends
-from slidewise.keyed.corrections import corrected
-from slidewise.keyed.index import EARLIEST, LATEST
-from slidewise.keyed.row_ends import passed_rows, surplus_rows
-from slidewise.keyed.shard_state import ShardState, without
+from slidewise.caching import cached_property
+from slidewise.frames.base import empty_table, one_array
+from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view, joined
+from slidewise.keyed.damage import checked_ints
+from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.index import EARLIEST, LATEST, Index
+from slidewise.keyed.page_store import Pages, buffers_of
+from slidewise.keyed.pending import Pending, without
+from slidewise.keyed.query import later_than
+from slidewise.keyed.row_ends import by_key, closed_rows, passed_rows, surplus_rows
+from slidewise.keyed.row_log import RowLog
+from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import row_numbers
+from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["Shard"]
+__all__ = ["Directory", "Shard"]
 
-# Entries are evicted each time a further 1/16 of the horizon has passed.
+# The position of a stream and the places of its rows, as values that JSON can hold.
+Directory = dict[str, Any]
+
+# The number of rows of small segments that enter the index in one step.
+_STEP = 65_536
+# Entries are evicted each time a further 1/16 of the retention has passed.
 _SHARE = 16
 
 
-class Shard(ShardState):
-    """The state of some keys, with the steps of a stream: ingest, advance, evict."""
+class Shard:
+    """The rows of some keys: those of the log, which is stored, and their index.
 
-    def load(self, rows: pa.Table) -> None:
-        """Inserts a batch of rows whose results were emitted before.
+    It emits nothing.
 
-        Its deletions apply to its own rows and to those that are held.
+    Args:
+        query: The query.
+        pages: The pages.
+        retention: The least time for which rows are kept behind the watermark, in
+            ticks.
+        ordered: Whether results are sorted by time even where that costs a sort.
+
+    Attributes:
+        changed_keys: The number of keys with new or removed rows, summed over batches.
+        pending: The rows that wait for the watermark.
+        fired: The watermark up to which results were emitted; None before the first.
+        history: The latest time of the rows before the stream, in all shards: windows
+            that a watermark there closes were emitted before. None without such rows.
+    """
+
+    log: RowLog
+    index: Index
+
+    def __init__(
+        self, query: StreamQuery, pages: Pages, retention: int, *, ordered: bool
+    ) -> None:
+        self.query, self.pages, self.ordered = query, pages, ordered
+        self.changed_keys = 0
+        self.retention = max(retention, query.reach + query.allowance)
+        self._by = list(query.spec.by)
+        self.fired: int | None = None
+        self.history: int | None = None
+
+    def read(self, directory: Directory | None) -> None:
+        """Reads the position of the stream, and where its rows are; None for nowhere.
+
+        Raises:
+            SnapshotError: If the directory is damaged; or an error of `BROKEN`.
         """
-        rows, _ = self.query.arrived(rows)
-        self.query.refuse_values(rows)
-        rows, _ = self._apply_deletes(rows)
-        self.hold(self.query.sort_batch(rows), waits=False)
-        self.enter()
+        if directory is None:
+            self.log = RowLog(self.query, self.pages)
+            return
+        self.fired, self.history = directory["flushed"], directory.get("history")
+        for time in (self.fired, self.history):
+            checked_ints(0 if time is None else time)
+        self.log = RowLog(self.query, self.pages, directory["log"])
 
-    def begin(self, history: int) -> None:
-        """Records the latest time of the rows before the stream, in all shards.
+    def record(self) -> Directory:
+        """What `read` reads, for JSON."""
+        begun = {} if self.history is None else {"history": self.history}
+        return {"flushed": self.fired, "log": self.log.record(), **begun}
 
-        Windows that a watermark at this time closes count as emitted. The time is the
-        same in all shards, also in those without such rows, so results do not depend on
-        which keys share a shard.
+    def open(self) -> None:
+        """Builds the index from the log."""
+        self.pending = Pending()
+        # The numbers of rows that are in the log, but no more in the index.
+        self._removed = array("q")
+        # The changes of the current batch, until they are applied in one step.
+        self._inserts: list[pa.Table] = []
+        self.removals = self.no_rows
+        index = Index(self.query)
+        self._fill(index, 0)
+        self.index = index
+
+    def _fill(self, index: Index, since: int) -> None:
+        """Inserts the rows of the log from a number on into an index."""
+        # Small segments enter together, because each step has a fixed cost.
+        for rows in joined(self._indexed(since), _STEP):
+            self._insert(index, rows)
+        self._expire(index)
+
+    def _expire(self, index: Index) -> None:
+        """Removes the entries that leave before their rows leave the log."""
+        if self.log.until is not None:
+            index.store.evict(self.log.until, self.query.rows)
+        reach = self.query.reach
+        if self.query.sessions and self.fired is not None:
+            until = max(self.fired - reach, EARLIEST)
+            self.note_removed(pa.array(index.store.sessions(reach, until)))
+        if self.query.until and self.fired is not None:
+            self.close(index, self.pending.take_due(self.fired))
+
+    def _indexed(self, since: int) -> Iterator[pa.Table]:
+        """Yields the rows of segments from a number on; records those that wait."""
+        for rows, waits in self.log.alive(since):
+            if self.query.closing:
+                self._wait(self._not_fired(self.query.closers(rows)))
+            elif waits:
+                self._wait(self._not_fired(rows))
+            yield rows.select(self.no_rows.column_names)
+
+    def close(self, index: Index, ends: pa.Table | None) -> pa.Table:
+        """Removes the windows of `until` that some rows close; gives their rows."""
+        if ends is None:
+            return self.no_rows
+        rows = closed_rows(self.query, index, self.log, ends)
+        if len(rows):
+            self.log.lose(pc.max(rows[TIME]).as_py())
+        index.insert(self.no_rows, rows)
+        self.note_removed(rows[NUMBER].combine_chunks())
+        return rows
+
+    def note_removed(self, numbers: pa.Array) -> None:
+        """Records the numbers of rows that were removed from the index alone.
+
+        Each call may have a few, so they are not kept as arrays of Arrow.
         """
-        self.history = history
+        self._removed.frombytes(int64_view(numbers).cast("B"))
 
-    @property
-    def due(self) -> int | None:
-        """The least watermark at which `advance` emits results, or None."""
-        if self.query.emit == "final":
-            return min((held.earliest for held in self.waiting), default=None)
-        if self.query.emit == "slide":
-            return closed_windows.due(self)
-        return updates.due(self) if self.query.emit == "change" else None
+    def compact(self) -> None:
+        """Rewrites the log without the rows that have left the index, if many have."""
+        if self.log.is_sparse:
+            removed, self._removed = self._removed, array("q")
+            buffers = [None, pa.py_buffer(removed)]
+            gone = pa.Array.from_buffers(pa.int64(), len(removed), buffers)
+            self.log.compact(
+                lambda rows: pc.invert(_among(one_array(rows[NUMBER]), gone))
+            )
 
-    def ingest(
-        self, rows: pa.Table, watermark: int | None, ends: Ends | None = None
-    ) -> pa.Table | None:
-        """Ingests rows; gives the results to emit at once.
+    def follow(self, log: RowLog, deleted: pa.Array) -> None:
+        """Applies what is in the log and was not in an earlier one of this state.
+
+        If the log was compacted since, it does not tell which rows were removed, so the
+        index is built again.
 
         Args:
-            rows: The accepted rows of a batch that has `arrived`.
-            watermark: The watermark, or None.
-            ends: Their earliest and latest times, if these are known.
+            log: The earlier log.
+            deleted: The numbers of its deleted rows.
         """
-        self.query.refuse_values(rows)
-        query, arranged = self.query, rows
-        before = None
-        if query.emits_keys and query.corrects:
-            before = updates.last_results(self, arranged, watermark)
-        arranged, deleted = self._apply_deletes(arranged)
-        corrections = None
-        if query.emit in ("final", "slide"):
-            arranged, corrections = self._correct(arranged, watermark)
-        answers = corrections
-        if query.emit == "arrival":
-            answers = query.marked(query.answered(arranged, self._arrive(arranged)))
-        elif query.emits_keys:
-            self.hold(query.sort_batch(arranged), waits=False)
-            self.enter()
-            answers = updates.answer(self, arranged, deleted, watermark)
-            if before is not None:
-                again = updates.are_updates(self, answers, before)
-                answers = query.marked(answers, again)
-        else:
-            if query.emit == "slide" and len(arranged):
-                first = pc.min(arranged[TIME]).as_py()
-                known = self.earliest
-                self.earliest = first if known is None else min(first, known)
-            batch = query.sort_batch(arranged)
-            whole = ends if len(arranged) == len(rows) else None
-            self.hold(batch, waits=query.emit == "final", ends=whole)
-        self.enter()
-        self.evict(watermark)
-        return answers
+        if self.log.generation != log.generation:
+            self.open()
+            return
+        rows = self.log.deleted
+        new = pc.and_(
+            pc.invert(pc.is_in(rows[NUMBER], deleted)),
+            pc.less(rows[NUMBER], log.next_row),
+        )
+        removals = rows.filter(new).combine_chunks()
+        for pending in self.pending.take():
+            self._wait(self._not_fired(without(pending, removals)))
+        inserts = [self.no_rows, *self._indexed(log.next_row)]
+        rows = pa.concat_tables(inserts).combine_chunks()
+        self._insert(self.index, rows, removals)
+        self._expire(self.index)
 
-    def _correct(
-        self, rows: pa.Table, watermark: int | None
-    ) -> tuple[pa.Table, pa.Table | None]:
-        """Inserts accepted late rows; gives the other rows, and the corrections."""
-        if watermark is None or not self.query.corrects:
-            return rows, None
-        in_time = pc.greater(rows[TIME], watermark)
-        late = rows.filter(pc.invert(in_time)).combine_chunks()
-        if not len(late):
-            return rows, None
-        answers = corrected(self, late, watermark)
-        if self.query.emit == "slide":
-            # All non-empty windows up to the watermark have been emitted now.
-            known = watermark if self.flushed is None else self.flushed
-            self.flushed = max(known, watermark)
-        self.hold(self.query.sort_batch(late), waits=False)
-        return rows.filter(in_time).combine_chunks(), answers
+    def _not_fired(self, rows: pa.Table) -> pa.Table:
+        """The rows whose results were not emitted yet.
 
-    # Rows leave.
+        If flags close windows, all rows: `close` removes those that were emitted.
+        """
+        if self.fired is None or self.query.until:
+            return rows
+        return rows.filter(pc.greater(rows[TIME], self.fired))
 
-    def _apply_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    @cached_property
+    def no_rows(self) -> pa.Table:
+        """No rows of the state, with their numbers."""
+        numbered = self.query.kept_schema.append(pa.field(NUMBER, pa.int64()))
+        return empty_table(numbered)
+
+    def check(self) -> None:
+        """Checks the invariants.
+
+        Raises:
+            AssertionError: If one is violated.
+        """
+        self.index.store.check_invariants()
+        for rows, _ in self.log.alive():
+            rows.validate(full=True)
+
+    def apply_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Applies deletions; gives the rows to insert, and the deletions."""
         query = self.query
         if query.deletes is None:
@@ -140,125 +236,228 @@ class Shard(ShardState):
         """Removes rows with their numbers."""
         if not len(rows):
             return
-        self.leaving = rows
+        self.removals = rows
         self.log.delete(rows)
-        waiting, self.waiting = self.waiting, []
-        for held in waiting:
-            self.wait(without(held.left, rows))
+        for pending in self.pending.take():
+            self._wait(without(pending, rows))
 
-    def evict_idle(self, until: int) -> int:
-        """Evicts the keys whose latest row is at or before a time; gives their number.
+    def fire(self, watermark: int) -> None:
+        """Records that the results up to a watermark were emitted."""
+        known = watermark if self.fired is None else self.fired
+        self.fired = max(known, watermark)
 
-        None of their rows may wait for the watermark. Keys without rows in the horizon,
-        of which the index may still have entries, do not count.
-        """
-        known = pc.less_equal(self.query.ticks(self.keys(self.flushed)), until)
-        found = self.keys(None)
-        idle = found.filter(pc.less_equal(self.query.ticks(found), until))
+    def release(self) -> None:
+        """Drops what was needed for results that have fired now."""
+        if self.query.emit == "final" and self.fired is not None:
+            self.log.release(self.fired)
+        if self.query.sessions or self.query.until:
+            self.compact()
+
+    def evict_idle(self, idle: pa.Table, until: int) -> None:
+        """Evicts idle keys: those whose latest row is at or before a time."""
         self.index.store.drop_idle(until)
-        self.last.drop_idle(idle.combine_chunks(), self.index, until)
         if len(idle):
             self.log.lose(pc.max(self.query.ticks(idle)).as_py())
             self.log.compact(self.index.is_held)
-        return int(known.true_count)
 
-    def evict(self, watermark: int | None) -> None:
-        """From time to time, evicts the rows that no window can hold.
-
-        The caller has published the watermark, with its bound, to readers.
-        """
+    def expiring(self, watermark: int | None) -> int | None:
+        """The time up to which rows are evicted now; None if it is not worth it."""
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
-            return
-        if self.query.closing or self.query.reaching:
-            if self.log.is_sparse:
-                find = surplus_rows if self.query.closing else passed_rows
-                gone = find(self.query, self.index, self.log, until)
-                if len(gone):
-                    self.log.lose(until)
-                self.index.insert(self.no_rows, gone)
-                self.note_left(gone[NUMBER].combine_chunks())
-                self.compact()
-            return
-        known = self.log.until
-        if known is None or until - known > self.kept // _SHARE:
-            if self.query.spec.empty:
-                closed_windows.note_history(self)
-                keys = self.index.keys()
-                self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
-            self.log.evict(until)
-            self.index.store.evict(until, self.query.rows)
-            if self.log.is_sparse:
-                self.log.compact(self.index.is_held if self.query.rows else None)
-
-    # Results as the watermark advances.
-
-    def advance(self, watermark: int) -> pa.Table | None:
-        """Advances the watermark; gives the results that are due. `evict` follows."""
-        answers: pa.Table | None = None
-        if self.query.emit == "final":
-            answers = self._answer_final(watermark)
-        elif self.query.emit == "slide":
-            answers = closed_windows.answer(self, watermark)
-        elif self.query.emit == "change":
-            answers = updates.answer_expired(self, watermark)
-        known = watermark if self.flushed is None else self.flushed
-        self.flushed = max(known, watermark)
-        if self.query.emit == "final":
-            self.log.release(self.flushed)
-        if self.query.sessions or self.query.until:
-            self.compact()
-        return None if answers is None else self.query.marked(answers)
-
-    def _answer_final(self, watermark: int) -> pa.Table | None:
-        query = self.query
-        folds = query.folds and query.spec.ties == "peers"
-        rows = self.take_due(watermark, ordered=self.ordered or not folds)
-        if rows is None:
             return None
-        if query.then_by:
-            rows = query.sort(rows)
-        if folds:
-            return query.answered(rows, self.answers_at(rows, query.naming(rows)))
-        due = rows.column(NUMBER).combine_chunks()
-        rows = rows.drop_columns(NUMBER)
-        numbers = self.numbers_near(rows)
-        earlier = numbers.filter(pc.invert(pa.array(_core.are_among(numbers, due))))
-        before = self.log.take(earlier)
-        return query.answered(rows, query.answer_final(before, rows))
+        if self.query.closing or self.query.reaching:
+            return until if self.log.is_sparse else None
+        known = self.log.until
+        is_worth = known is None or until - known > self.retention // _SHARE
+        return until if is_worth else None
 
-    def _arrive(self, rows: pa.Table) -> list[pa.Array]:
-        """Inserts new rows; gives their results as of arrival."""
-        query = self.query
-        batch = query.sort_batch(rows)
-        if query.folds and query.spec.arrival is None:
-            self.hold(batch, waits=False)
-            self.enter()
-            return self.answers_at(rows, query.naming(rows))
-        if query.folds:
-            return self._arrive_in_order(rows)
-        # rows(n) holds the latest rows that have arrived, whatever their time.
-        behind = LATEST if query.rows else 0
-        earlier = self.log.take(self.numbers_between(rows, query.reach, behind))
-        answers = query.answer_arrival(earlier, rows)
-        self.hold(batch, waits=False)
-        return answers
+    def evict(self, until: int) -> None:
+        """Evicts the rows up to a time that no window can hold."""
+        if self.query.closing or self.query.reaching:
+            find = surplus_rows if self.query.closing else passed_rows
+            expired = find(self.query, self.index, self.log, until)
+            if len(expired):
+                self.log.lose(until)
+            self.index.insert(self.no_rows, expired)
+            self.note_removed(expired[NUMBER].combine_chunks())
+            self.compact()
+            return
+        self.log.evict(until)
+        self.index.store.evict(until, self.query.rows)
+        if self.log.is_sparse:
+            self.log.compact(self.index.is_held if self.query.rows else None)
 
-    def _arrive_in_order(self, rows: pa.Table) -> list[pa.Array]:
-        """Inserts new rows in order of `arrival=`; gives their results as of then."""
+    def evicted(self, watermark: int | None) -> int | None:
+        """The time up to which rows may be evicted; None if all rows are kept."""
+        if watermark is None or self.query.sessions or self.query.until:
+            return self.log.until
+        until = watermark - self.retention
+        return until if self.log.until is None else max(until, self.log.until)
+
+    def nbytes(self, stored: Iterable[pa.Table] = ()) -> int:
+        """The bytes of the index, and of the rows in memory besides those `stored`."""
+        shared = {address for table in stored for address in buffers_of(table)}
+        tables = [*self.pages.decoded(), *self.pending.tables]
+        own = {key: size for each in tables for key, size in buffers_of(each).items()}
+        rows = sum(size for key, size in own.items() if key not in shared)
+        removed = len(self._removed) * self._removed.itemsize
+        return rows + removed + int(self.index.store.nbytes)
+
+    def append(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
+        """Appends rows of a batch to the log; `apply` inserts them into the index."""
+        if not len(rows):
+            return
+        for segment, part in self.log.append(rows, waits=waits, ends=ends):
+            if waits:
+                numbered = self._numbered(part, segment.first)
+                self._wait(numbered, segment.earliest, segment.latest)
+        numbered = self._numbered(rows, self.log.next_row - len(rows))
+        self._inserts.append(numbered)
+        if self.query.closing:
+            self._wait(self.query.closers(numbered))
+
+    def apply(self) -> None:
+        """Applies a batch to the index: readers see all of it or nothing."""
+        inserts, self._inserts = self._inserts, []
+        removals, self.removals = self.removals, self.no_rows
+        if inserts or len(removals):
+            rows = inserts[0] if inserts else self.no_rows
+            if len(inserts) > 1:
+                rows = pa.concat_tables(inserts).combine_chunks()
+            self.changed_keys += self._insert(self.index, rows, removals)
+
+    def apply_answering(self, batch: pa.Table) -> list[pa.Array]:
+        """Appends and applies a sorted batch; gives its results as of arrival.
+
+        They are in the order of the batch, window by window.
+        """
         query = self.query
-        places = row_numbers(len(rows)).cast(pa.int64())
-        batch = query.sort_batch(rows.append_column(NUMBER, places))
-        places = batch.column(NUMBER).combine_chunks()
-        batch = batch.drop_columns(NUMBER)
-        held = self._numbered(batch, self.log.next_row)
+        rows = self._numbered(batch, self.log.next_row)
         self.log.append(batch, waits=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
-        gone, self.leaving = self.leaving, self.no_rows
-        windows = self.windows
-        found, keys = self.index.insert_answering(held, arrivals, windows, naming, gone)
+        removals, self.removals = self.removals, self.no_rows
+        found, keys = self.index.insert_answering(
+            rows, arrivals, self.windows, naming, removals
+        )
         self.changed_keys += keys
-        back = pc.sort_indices(places)
-        return [
-            result.array.take(back) for window in found for result in window.values()
-        ]
+        return [result.array for window in found for result in window.values()]
+
+    def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
+        """Rows with their numbers, if the index has them."""
+        if not self.index.numbered:
+            return rows
+        numbers = pc.add(row_numbers(len(rows)).cast(pa.int64()), first)
+        return rows.append_column(NUMBER, numbers)
+
+    def _wait(
+        self, rows: pa.Table, earliest: int | None = None, latest: int | None = None
+    ) -> None:
+        """Records rows that wait for the watermark."""
+        if not self.query.closing:
+            numbers = [NUMBER] if self.query.finds_rows else []
+            rows = rows.select([*self.query.waiting.names, *numbers])
+        self.pending.add(rows, earliest, latest)
+
+    def _insert(
+        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+    ) -> int:
+        """Inserts rows into an index; rows of equal time in the order of the query.
+
+        The rows in `gone`, with their numbers, are removed in the same step.
+
+        Returns:
+            The number of keys of these rows, those of `gone` included.
+        """
+        query = self.query
+        if not query.then_by or query.spec.arrival is not None or not len(rows):
+            return index.insert(rows, gone)
+        rows = rows.select([*query.kept_schema.names, NUMBER])
+        held = self._held_in(index, rows, gone)
+        both = pa.concat_tables([held, rows]).combine_chunks()
+        if gone is not None:
+            names = [*self._by, TIME, NUMBER]
+            held = pa.concat_tables([held.select(names), gone.select(names)])
+        return index.insert(query.sort(both), held)
+
+    def held_at(self, rows: pa.Table) -> pa.Table:
+        """The rows in the index with the key and time of one of these rows."""
+        return self._held_in(self.index, rows)
+
+    def _held_in(
+        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+    ) -> pa.Table:
+        points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
+        ticks = points.column(TIME).combine_chunks()
+        numbers = _left_of(index.numbers(points, ticks, ticks), gone)
+        return self.log.take(numbers).append_column(NUMBER, numbers)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the Spec; hopping ones as rolling ones of their length."""
+        return Horizon(self.query, self.retention, None).windows(None)
+
+    def answers_at(
+        self, points: pa.Table, name_row: Callable[[int], str]
+    ) -> list[pa.Array]:
+        """The results of folded windows at keys and times, window by window."""
+        ticks = one_array(points.column(TIME))
+        return self.index.results(points, ticks, self.windows, name_row)
+
+    def rows_near(self, points: pa.Table) -> pa.Table:
+        """The rows of all windows of keys at times, key by key, in order."""
+        return self.log.take(self.numbers_near(points))
+
+    def numbers_near(self, points: pa.Table) -> pa.Array:
+        """The numbers of the rows of `rows_near`."""
+        return self.numbers_between(points, self.query.reach, 0)
+
+    def numbers_between(self, points: pa.Table, before: int, behind: int) -> pa.Array:
+        """The numbers of the rows of keys around their first and last points.
+
+        With windows of `rows(n)`, from the first row of the key on.
+
+        Args:
+            points: The keys, and times in `TIME`.
+            before: The ticks before the first time.
+            behind: The ticks after the last time.
+        """
+        if not len(points):
+            return pa.array([], pa.int64())
+        keys, first, last, _ = by_key(self.query, points.select([*self._by, TIME]))
+        if self.query.rows or self.query.reaching:
+            since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
+        else:
+            # The index may still have entries of evicted rows.
+            least = EARLIEST if self.log.until is None else self.log.until + 1
+            since = pc.max_element_wise(subtract_clamped(first, before), least)
+        until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
+        return _left_of(self.index.numbers(keys, since, until), self.removals)
+
+    def keys(self, watermark: int | None) -> pa.Table:
+        """The keys with rows in the horizon, each with its latest time."""
+        found = self.index.keys()
+        if watermark is not None and not self.query.keeps_rows:
+            reached = later_than(found[TIME], watermark - self.retention)
+            found = found.filter(reached)
+        times = self.query.times.restore(found.column(TIME).combine_chunks())
+        on = self.query.spec.on
+        return found.set_column(len(self._by), on, times)
+
+    def holds(self, key: pa.Table, watermark: int | None) -> bool:
+        """Whether a key has rows in the horizon."""
+        last = self.index.last_times(key)[0].as_py()
+        if last is None or watermark is None or self.query.keeps_rows:
+            return last is not None
+        return bool(last > watermark - self.retention)
+
+
+def _left_of(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
+    """The numbers that are not in `gone`: the index may still have those."""
+    if gone is None or not len(gone):
+        return numbers
+    return numbers.filter(pc.invert(_among(numbers, one_array(gone[NUMBER]))))
+
+
+def _among(numbers: pa.Array, some: pa.Array) -> pa.Array:
+    """A mask of the numbers that are in `some`."""
+    return pa.array(_core.are_among(numbers, some))

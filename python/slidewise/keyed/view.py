@@ -14,8 +14,8 @@ from slidewise.errors import SpecError
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.points import LATEST
+from slidewise.keyed.processor import Processor
 from slidewise.keyed.reader import FoldReader
-from slidewise.keyed.shard_state import ShardState
 from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.stream_query import StreamQuery
 
@@ -47,16 +47,14 @@ class View:
 
     @classmethod
     def of(
-        cls,
-        shard: ShardState,
-        largest: int | None,
-        watermark: int | None,
-        before: "View | None" = None,
+        cls, processor: Processor, largest: int | None, watermark: int | None
     ) -> "View":
-        """The view of a state; it has the reader of the view before if that fits."""
-        query, reader = shard.query, None if before is None else before.reader
-        if reader is None or reader.index is not shard.index:
-            reader = FoldReader(shard) if query.folds else None
+        """The view of a state at a position."""
+        query, shard, reader = (
+            processor.query,
+            processor.shard,
+            processor.answer.reader(),
+        )
         evicted = shard.evicted(watermark)
         latest, whole_from = largest, EARLIEST
         if latest is None or (watermark is not None and watermark > latest):
@@ -64,7 +62,7 @@ class View:
         if evicted is not None and reader is not None:
             whole_from = evicted + reader.longest
         # With `until`, rows leave with the windows that were emitted.
-        horizon = Horizon(query, shard.kept, watermark if query.until else evicted)
+        horizon = Horizon(query, shard.retention, watermark if query.until else evicted)
         return cls(query, horizon, reader, largest, watermark, latest, whole_from)
 
     def tick(self, at: Any) -> int:

@@ -1,4 +1,4 @@
-"""The stateful operator: one shard of `slidewise.keyed` per bucket.
+"""The stateful operator: one `Processor` of `slidewise.keyed` per bucket.
 
 The state of a bucket is a `ValueState`, the *head*, and a `MapState`, `pages`. The head
 holds a token, the timer, the guard and the directory of the shard; its name in
@@ -27,8 +27,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import CORRECTION, flagged
-from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
@@ -101,22 +101,25 @@ class StatePages:
 class Operator(StatefulProcessor):  # type: ignore[misc]
     """Computes the results of the rows of one bucket.
 
-    Args:
+    Attributes:
         query: The windows, aggregations and output mode.
         guard: The guard of the query; state with another guard is refused.
         flags: Whether late rows are returned with `_late` true.
+        handle: What Spark gives for timers; set by `init`, like the next two.
+        head: The head of the bucket.
+        pages: The pages of the bucket.
     """
 
     def __init__(self, query: StreamQuery, guard: bytes, *, flags: bool) -> None:
-        self._query, self._guard, self._flags = query, guard, flags
+        self.query, self.guard, self.flags = query, guard, flags
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
         prepare_worker()
-        self._handle = handle
+        self.handle = handle
         # Checkpoints contain this name, so it cannot change.
-        self._head = handle.getValueState("directory", _BLOB)
-        self._pages = handle.getMapState("pages", _PAGE, _BLOB)
+        self.head = handle.getValueState("directory", _BLOB)
+        self.pages = handle.getMapState("pages", _PAGE, _BLOB)
 
     @one_line_errors()
     def handleInitialState(  # noqa: N802
@@ -131,9 +134,9 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
             return
         transaction = StateTransaction(self, bucket)
         if initialState.payload is not None:
-            transaction.shard.load(read_ipc(bytes(initialState.payload)))
+            transaction.processor.load(read_ipc(bytes(initialState.payload)))
         if initialState.latest is not None:
-            transaction.shard.begin(initialState.latest)
+            transaction.processor.begin(initialState.latest)
         transaction.commit(None)
 
     @one_line_errors()
@@ -180,10 +183,10 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         return watermark_of(timer_values.getCurrentWatermarkInMs())
 
     def _check(self, guards: list[bytes]) -> None:
-        found = self._head.get()
+        found = self.head.get()
         Guard.check(guards[0], None if found is None else bytes(found[0]))
         if found is None:
-            self._head.update((guards[0],))
+            self.head.update((guards[0],))
 
 
 class StateTransaction:
@@ -196,7 +199,7 @@ class StateTransaction:
         SpecError: If the state was made for another query.
     """
 
-    def __init__(self, operator: Any, bucket: int) -> None:
+    def __init__(self, operator: Operator, bucket: int) -> None:
         self._operator, self._bucket = operator, bucket
         self._started = time.perf_counter()
         context = TaskContext.get()
@@ -206,28 +209,30 @@ class StateTransaction:
         self._results: list[pa.Table] = []
         self._counts = dict.fromkeys(_COUNTS, 0)
         self.fired: int | None = None
-        found = operator._head.get()
+        found = operator.head.get()
         head = {} if found is None else json.loads(bytes(found[0]))
         # A timer fires without new rows, and so without a call for the guard's bucket.
         guard: str | None = head.get("guard")
-        Guard.check(operator._guard, None if guard is None else guard.encode())
+        Guard.check(operator.guard, None if guard is None else guard.encode())
         self._timer: int | None = head.get("timer")
         self._token: str = head.get("token", "")
         self._earlier: list[str] = head.get("earlier", [])
         cached = self._cached()
         is_current = cached is not None and cached.token == self._token
         self._pages = cached.pages if cached and is_current else self._open_pages()
-        self._store = CachedStore(StatePages(operator._pages), self._pages)
+        self._store = CachedStore(StatePages(operator.pages), self._pages)
         directory: dict[str, Any] | None = head.get("shard")
         if cached is None:
             # `ordered=False`, because Spark does not keep the order of rows.
-            self.shard = Shard(operator._query, self._store, directory, ordered=False)
+            self.processor = Processor(
+                operator.query, self._store, directory, ordered=False
+            )
             return
-        self.shard = cached.shard
-        self.shard.pages.store = self._store
+        self.processor = cached.processor
+        self.processor.pages.store = self._store
         self._counts["cached"] = 1
         if not is_current and directory is not None:
-            self.shard.follow(directory)
+            self.processor.follow(directory)
 
     def _cached(self) -> CachedShard | None:
         """The cached shard, if its token is that of the state or an earlier one.
@@ -238,8 +243,8 @@ class StateTransaction:
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
             return None
-        overflow = self._operator._query.spec.overflow
-        return cached if cached.shard.query.spec.overflow == overflow else None
+        overflow = self._operator.query.spec.overflow
+        return cached if cached.processor.query.spec.overflow == overflow else None
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the page cache of this bucket on the disk of the node."""
@@ -251,56 +256,57 @@ class StateTransaction:
 
     def advance(self, watermark: int | None) -> None:
         """Computes the results that a watermark makes due."""
-        due = self.shard.due
+        due = self.processor.due
         if watermark is not None and due is not None and due <= watermark:
-            self._collect(self.shard.advance(watermark))
-            self.shard.evict(watermark)
+            self._collect(self.processor.advance(watermark))
+            self.processor.evict(watermark)
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
         # No copy: the memory of payloads does not change.
-        rows, ends = self.shard.query.arrived(rows, copies=False)
-        rows, late = self.shard.query.by_lateness(rows, watermark, ends)
+        query = self.processor.query
+        rows, ends = query.arrived(rows, copies=False)
+        rows, late = query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
-        if len(late) and self._operator._flags:
-            self._results.append(self.shard.query.given_back(late))
+        if len(late) and self._operator.flags:
+            self._results.append(query.given_back(late))
         if len(rows):
-            before = self.shard.changed_keys
-            self._collect(self.shard.ingest(rows, watermark))
-            self._counts["keys"] += self.shard.changed_keys - before
+            before = self.processor.changed_keys
+            self._collect(self.processor.ingest(rows, watermark))
+            self._counts["keys"] += self.processor.changed_keys - before
 
     def _collect(self, results: pa.Table | None) -> None:
         if results is None or not len(results):
             return
         self._counts["answers"] += len(results)
-        if self.shard.query.corrects:
+        if self.processor.query.corrects:
             corrections = pc.sum(results[CORRECTION]).as_py()
             self._counts["corrections"] += corrections
-        if self._operator._flags:
+        if self._operator.flags:
             results = flagged(results, late=False)
         self._results.append(results)
 
     def commit(self, watermark: int | None) -> None:
         """Writes the state: the pages, then the head, whose token makes them valid."""
-        shard, operator = self.shard, self._operator
-        directory = shard.commit()
+        processor, operator = self.processor, self._operator
+        directory = processor.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
         head: dict[str, Any] = {"token": token, "timer": self._set_timer(watermark)}
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
-        head["guard"] = operator._guard.decode()
+        head["guard"] = operator.guard.decode()
         head["shard"] = directory
-        operator._head.update((json.dumps(head).encode(),))
+        operator.head.update((json.dumps(head).encode(),))
         self._counts["cached_pages"] = self._store.hits
         self._store.commit(self._token, token)
-        shard.pages.trim(_MAX_DECODED_BYTES)
-        entry = CachedShard(token, shard, self._pages, self._batch)
+        processor.pages.trim(_MAX_DECODED_BYTES)
+        entry = CachedShard(token, processor, self._pages, self._batch)
         _cache.put(self._query_id, self._bucket, entry)
 
     def _set_timer(self, watermark: int | None) -> int | None:
         """Registers a timer for the next result that falls due, and returns it."""
-        due = self.shard.due
-        handle, timer = self._operator._handle, self._timer
+        due = self.processor.due
+        handle, timer = self._operator.handle, self._timer
         wanted = None if due is None else timer_for(due, watermark)
         if wanted == timer and timer != self.fired:
             return timer
@@ -315,7 +321,7 @@ class StateTransaction:
         """Returns the results as rows of `OUTPUT`, with the counts of the call."""
         counts: dict[str, float] = {
             **self._counts,
-            **self.shard.pages.traffic(),
+            **self.processor.pages.traffic(),
             "calls": 1,
         }
         counts["seconds"] = time.perf_counter() - self._started

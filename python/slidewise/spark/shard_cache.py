@@ -8,7 +8,7 @@ the commits since; it is evicted once its query is some micro-batches ahead.
 import time
 from dataclasses import dataclass, field
 
-from slidewise.keyed.shard import Shard
+from slidewise.keyed.processor import Processor
 from slidewise.spark.local_page_cache import LocalPageCache
 
 __all__ = ["CachedShard", "ShardCache"]
@@ -25,14 +25,14 @@ class CachedShard:
 
     Attributes:
         token: The token of the state that the shard was committed to.
-        shard: The decoded bucket.
+        processor: The decoded bucket.
         pages: Its pages on the local disk; None without a folder for them.
         batch: The micro-batch that committed it.
         used: The time of that commit, in seconds of the monotonic clock.
     """
 
     token: str
-    shard: Shard
+    processor: Processor
     pages: LocalPageCache | None
     batch: int
     used: float = field(default_factory=time.monotonic)

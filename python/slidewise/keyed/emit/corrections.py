@@ -14,23 +14,35 @@ from slidewise.aggregations import count
 from slidewise.keyed.columns import FRESH, TIME
 from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.index import LATEST
-from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import derive
 
-__all__ = ["corrected"]
+__all__ = ["correct"]
 
 
-def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The results of late rows, and those that they change.
+def correct(
+    shard: Shard, rows: pa.Table, watermark: int | None
+) -> tuple[pa.Table, pa.Table | None]:
+    """Appends accepted late rows; gives the other rows, and the corrected results.
 
-    The caller inserts the rows afterwards.
-
-    Args:
-        shard: The state with the earlier rows, whose due results were emitted.
-        late: Late rows, in the columns of waiting rows.
-        watermark: The watermark; later results are not emitted yet.
+    These are the results of late rows, and those that they change. All due results of
+    the other rows of the state were emitted.
     """
+    query = shard.query
+    if watermark is None or not query.corrects:
+        return rows, None
+    in_time = pc.greater(rows[TIME], watermark)
+    late = rows.filter(pc.invert(in_time)).combine_chunks()
+    if not len(late):
+        return rows, None
+    results = _corrected(shard, late, watermark)
+    shard.append(query.sort_batch(late), waits=False)
+    return rows.filter(in_time).combine_chunks(), results
+
+
+def _corrected(shard: Shard, late: pa.Table, watermark: int) -> pa.Table:
+    """The results of late rows, and those that they change."""
     query = shard.query
     fresh = query.kept(late)
     fresh = fresh.append_column(FRESH, pa.repeat(pa.scalar(1, pa.int64()), len(late)))
@@ -42,7 +54,7 @@ def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
     return query.marked(*_corrected_rows(query, rows))
 
 
-def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
+def _near(shard: Shard, late: pa.Table, watermark: int) -> pa.Table:
     """The rows of all windows that hold one of the late rows."""
     # Windows of rows(n) may end at any time.
     behind = LATEST if shard.query.rows else shard.query.reach
