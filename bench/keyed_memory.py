@@ -98,7 +98,7 @@ def measure(case: Case) -> dict[str, float]:
     pa.default_memory_pool().release_unused()
     grown = resident() - before
     entries = case.keys * case.entries
-    index = windows._processor.shard.index.store.nbytes
+    index = windows._state.processor.shard.index.store.nbytes
     return {
         "index, per entry": index / entries,
         "index beyond 16 an entry, per key": (index - 16 * entries) / case.keys,

@@ -115,7 +115,7 @@ def test_shards_by_turns_keep_the_pages_of_their_state_alone(
     stream, store = Stream(3), MemoryStore()
     windows, _ = leader_of(kind, 0)
     windows.ingest(stream.batch())
-    query = windows._query
+    query = windows._state.query
     assert query is not None
     one, other = Processor(query, store), Processor(query, store)
     most = 0
@@ -344,16 +344,16 @@ def test_a_follower_of_a_log_that_was_rewritten(
         assert follower.keys().equals(leader.keys())
         if kind not in _WITHOUT_LENGTH:
             assert answers_of(follower).equals(answers_of(leader))
-        assert leader._processor is not None
-        generations.add(leader._processor.shard.log.generation)
+        assert leader._state.processor is not None
+        generations.add(leader._state.processor.shard.log.generation)
     assert len(generations) > 2, "it was"
     # Opened again and again, a log is rewritten as often.
-    assert leader._processor is not None
-    most = len(leader._processor.shard.log)
+    assert leader._state.processor is not None
+    most = len(leader._state.processor.shard.log)
     for _ in range(30):
         leader.ingest(stream.batch())
         leader.advance()
         leader.collect()
         leader = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
-        assert leader._processor is not None
-        assert len(leader._processor.shard.log) < 4 * most + 1000
+        assert leader._state.processor is not None
+        assert len(leader._state.processor.shard.log) < 4 * most + 1000

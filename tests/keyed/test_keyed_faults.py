@@ -55,7 +55,7 @@ def test_nan_in_history_is_refused_on_load():
     keyed = sw.KeyedWindows(**SUMS, nan="raise", emit="arrival")
     keyed.ingest(rows([1]))
     with pytest.raises(sw.SpecError, match="'x' is NaN in the row of k='a', t=2, "):
-        keyed._processor.load(rows([1, 2], values=[1.0, NAN]))
+        keyed._state.processor.load(rows([1, 2], values=[1.0, NAN]))
 
 
 def test_deletions_in_history_delete_its_rows():
@@ -64,15 +64,15 @@ def test_deletions_in_history_delete_its_rows():
     schema = pa.schema([("t", "int64"), ("x", "int64"), ("gone", "bool")])
     keyed = sw.KeyedWindows(**spec, emit="arrival", schema=schema)
     columns = [[1, 1, 2], [10, 100, 1000], [False, True, None]]
-    keyed._processor.load(pa.table(columns, schema=schema))
+    keyed._state.processor.load(pa.table(columns, schema=schema))
     assert keyed.query(at=3) == {"s_5": 1000}
-    keyed._processor.load(pa.table([[2], [7], [True]], schema=schema))
+    keyed._state.processor.load(pa.table([[2], [7], [True]], schema=schema))
     assert keyed.query(at=3) == {"s_5": None}
 
 
 def interrupted(keyed, monkeypatch, call):
     """Interrupts a failing call twice: while it works, and while it is undone."""
-    shard, open_shard = keyed._processor, keyed._open
+    shard, open_shard = keyed._state.processor, keyed._state.open
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
@@ -81,10 +81,10 @@ def interrupted(keyed, monkeypatch, call):
         # After the rows were held, and the index took them.
         patch.setattr(shard, "evict", interrupt)
         patch.setattr(shard, "check_pages", interrupt)
-        patch.setattr(keyed, "_open", interrupt)
+        patch.setattr(keyed._state, "open", interrupt)
         with pytest.raises(KeyboardInterrupt):
             call()
-    assert keyed._open == open_shard
+    assert keyed._state.open == open_shard
 
 
 @pytest.mark.parametrize("then", ["query", "ingest", "to_bytes", "copy"])
@@ -112,21 +112,21 @@ def test_a_batch_that_was_interrupted_twice_leaves_no_trace(monkeypatch, then):
 
 def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
     keyed = sw.KeyedWindows(**SUMS, emit="update")
-    begin = keyed._begin
+    begin = keyed._stream.begin
 
     def ingest():
         keyed.ingest(rows([1]))
 
     def begun(schema):
         query = begin(schema)
-        monkeypatch.setattr(keyed._processor, "evict", interrupt)
-        monkeypatch.setattr(keyed, "_open", interrupt)
+        monkeypatch.setattr(keyed._state.processor, "evict", interrupt)
+        monkeypatch.setattr(keyed._state, "open", interrupt)
         return query
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keyed, "_begin", begun)
+    monkeypatch.setattr(keyed._stream, "begin", begun)
     with pytest.raises(KeyboardInterrupt):
         ingest()
     monkeypatch.undo()
@@ -200,16 +200,16 @@ def test_windows_that_overflow_are_named(window):
 
 def interrupted_at(keyed, nth):
     """Makes the n-th page of the next commit raise KeyboardInterrupt."""
-    put, left = keyed._store.put, [nth]
+    put, left = keyed._state.store.put, [nth]
 
     def stops(page, blob):
         left[0] -= 1
         if left[0] == 0:
-            keyed._store.put = put
+            keyed._state.store.put = put
             raise KeyboardInterrupt
         put(page, blob)
 
-    keyed._store.put = stops
+    keyed._state.store.put = stops
 
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
@@ -236,7 +236,7 @@ def test_an_interrupted_commit_changes_nothing(emit, nth):
         except KeyboardInterrupt:
             assert keyed.watermark == whole.watermark
             keyed.advance()
-        vars(keyed._store).pop("put", None)
+        vars(keyed._state.store).pop("put", None)
         whole.ingest(batch)
         whole.advance()
         keyed.check()

@@ -386,7 +386,7 @@ def test_last_windows_of_small_batches_are_in_few_pages() -> None:
     for at, rows in enumerate(batches):
         windows.ingest(rows)
         windows.advance(at * 10 + 15)
-    assert len(windows._processor._emitter._last.record()) < 12
+    assert len(windows._state.processor._emitter._last.record()) < 12
     windows.advance(5000)
     expected = sw.hopping(pa.concat_tables(batches), **spec)
     assert_same(windows.collect(), expected, ["k", "window_end"])

@@ -149,13 +149,15 @@ def test_arguments_that_a_snapshot_holds_are_refused(name):
 def test_pages_out_of_range_are_named():
     keyed = sw.KeyedWindows(on="t", window=5, aggs={"n": sw.count()})
     keyed.ingest(rows([1]))
-    directory = keyed._processor.commit()
+    directory = keyed._state.processor.commit()
     for change, message in [
         ({"page": 0}, "page 0 is beyond the last one, -1"),
         ({"last": [(0, 1)]}, "page 0 is used twice"),
     ]:
         with pytest.raises(sw.SnapshotError, match=message):
-            Processor(keyed._query, keyed._store, directory | change, trusts=False)
+            Processor(
+                keyed._state.query, keyed._state.store, directory | change, trusts=False
+            )
 
 
 def test_a_restored_state_has_its_rows_once():

@@ -285,8 +285,8 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
     options = {**OPTIONS, "aggs": {"m": most("x")}}
     windows = sw.KeyedWindows(**options, emit="update")
     windows.ingest(pa.table({"t": [1], "k": ["a"], "x": [1]}))
-    lock = Watched(windows._lock)
-    windows._lock = lock  # type: ignore[assignment]
+    lock = Watched(windows._state.lock)
+    windows._state.lock = lock  # type: ignore[assignment]
     with pytest.raises(ValueError, match="refused"):
         windows.ingest(pa.table({"t": [2, 3], "k": ["a", "a"], "x": [5, -1]}))
     reader.join()

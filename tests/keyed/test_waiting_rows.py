@@ -93,8 +93,8 @@ def test_a_row_that_waits_does_not_keep_its_batch() -> None:
     windows.advance(4000)
     windows.advance(5000)
     answers = windows.collect()
-    assert windows._processor is not None
-    pending = windows._processor.shard.pending
+    assert windows._state.processor is not None
+    pending = windows._state.processor.shard.pending
     assert sum(sum(buffers_of(rows).values()) for rows in pending.tables) < 10_000
     windows.advance(10**7)
     answers = pa.concat_tables([answers, windows.collect()])
@@ -111,8 +111,8 @@ def test_small_batches_wait_in_few_tables() -> None:
         rows = pa.table({"t": [time], "k": [at % 7], "row": [at]})
         windows.ingest(rows)
         windows.advance()
-    assert windows._processor is not None
-    pending = windows._processor.shard.pending
+    assert windows._state.processor is not None
+    pending = windows._state.processor.shard.pending
     assert sum(map(len, pending.tables)) > 400
     assert len(pending) < 40
     windows.advance(2000)

@@ -1,62 +1,47 @@
 """`KeyedWindows`: windows of many keys over a stream, in one process."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from copy import deepcopy
+from typing import Any, Self
 
 import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
+from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
-from slidewise.frames.polars import collected
 from slidewise.hints import with_hints
 from slidewise.keyed.damage import BROKEN
-from slidewise.keyed.horizon import kept_ticks, parse_keep
-from slidewise.keyed.inspection import Inspection
-from slidewise.keyed.locked import synchronized
-from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.processor import Processor, decode_directory
-from slidewise.keyed.query import LATE, flagged
-from slidewise.keyed.single_times import format_tick, tick_of
-from slidewise.keyed.snapshots import Snapshot, damaged, read_all
-from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
-from slidewise.keyed.validation import (
-    LATE_ROWS,
-    check_emit,
-    check_options,
-    parse_late,
-    parse_schema,
-    refuse_flag,
-)
+from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
+from slidewise.keyed.options import Options
+from slidewise.keyed.points import LATEST, key_table
+from slidewise.keyed.queries import Queries
+from slidewise.keyed.saved import Snapshots
+from slidewise.keyed.single_times import format_tick, shown_time
+from slidewise.keyed.snapshots import damaged, read_all
+from slidewise.keyed.stream import Stream
+from slidewise.keyed.transaction import State, synchronized
+from slidewise.keyed.validation import parse_schema
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     HoppingLike,
     RollingLike,
     Spec,
-    check_column_name,
-    check_columns,
     given_keywords,
     given_spec,
-    one_of,
-    refuse_mixed,
 )
-from slidewise.table.encoding import without_views
-from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]
 
-_T = TypeVar("_T")
-
-_EARLIEST = -(2**63)
 # The arguments that a snapshot holds.
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
 )
 
 
-class KeyedWindows(Inspection):
+class KeyedWindows:
     """Windows of many keys over a stream: batches of rows in, rows with results out.
 
     It computes what `rolling` and `hopping` do, while rows arrive in any order. The
@@ -168,46 +153,33 @@ class KeyedWindows(Inspection):
         deletes: str | None = None,
         schema: pa.Schema | Mapping[str, pa.DataType | str] | None = None,
     ) -> None:
-        super().__init__()
         request = given_keywords(locals())
-        self._spec = given_spec(spec, request, "KeyedWindows")
-        refuse_mixed(self._spec, "KeyedWindows")
-        hops = "slide" if self._spec.is_hopping else "final"
-        self._emit = hops if emit is None else emit
-        check_emit(self._emit, self._spec)
-        self._then_by = check_columns(then_by, "then_by")
-        self._late_rows = one_of(late_rows, "late_rows", LATE_ROWS)
-        check_options(self._spec, self._emit, corrects=late_rows == "correct")
-        if late_rows == "flag" and self._emit not in ("arrival", "final"):
-            instead = "" if self._spec.is_hopping else ", or use emit='final'"
-            raise SpecError(
-                f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
-                f"none: count them by `late_count`{instead}"
-            )
-        self._late = parse_late(late)
-        self._keep = parse_keep(keep, self._spec)
-        gives_rows = self._emit in ("arrival", "final")
-        self._flags = late_rows != "drop" and gives_rows
-        self._deletes = (
-            None if deletes is None else check_column_name(deletes, "deletes")
+        self._options = Options.make(
+            given_spec(spec, request, "KeyedWindows"),
+            emit=emit,
+            late=late,
+            late_rows=late_rows,
+            keep=keep,
+            then_by=then_by,
+            deletes=deletes,
         )
-        self._query: StreamQuery | None = None
-        # `late=` and `keep=` in ticks, once the columns are known.
-        self._delay, self._retention = 0, 0
-        self._store = MemoryStore()
-        self._directory = None
-        self._processor: Processor | None = None
-        self._view = None
-        self._answers: list[pa.Table] = []
-        self._saved: frozenset[int] = frozenset()
-        # The last snapshot, on which `changes` is based.
-        self._checksum: int | None = None
-        self._is_ahead = False
-        self.late_count = 0
+        self._state = State()
+        self._compose()
         columns = parse_schema(schema)
         if columns is not None:
-            require(frame(empty_table(columns)), [self._spec.on], "schema=")
-            self._begin(columns)
+            require(frame(empty_table(columns)), [self._options.spec.on], "schema=")
+            self._stream.begin(columns)
+
+    def _compose(self) -> None:
+        """Makes the parts, which share the state."""
+        options, state = self._options, self._state
+        self._stream = Stream(options, state)
+        self._queries = Queries(options.spec, state)
+        self._snapshots = Snapshots(state, options.late_rows)
+
+    def __copy__(self) -> Self:
+        """An independent copy."""
+        return deepcopy(self)
 
     @synchronized
     def ingest(self, batch: Any) -> None:
@@ -239,32 +211,7 @@ class KeyedWindows(Inspection):
             >>> w.late_count
             1
         """
-        if self._query is not None:
-            self._ingest(*self._read_batch(batch))
-            return
-        # If it fails, the columns are not fixed.
-        with self._transaction():
-            self._ingest(*self._read_batch(batch))
-
-    def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
-        view = self._view
-        assert view is not None, "the columns are known"
-        largest, watermark = view.largest, view.watermark
-        query.refuse_nan(rows, watermark)
-        rows, ends = query.arrived(rows)
-        rows, late = query.by_lateness(rows, watermark, ends)
-
-        def step(state: Processor) -> None:
-            known = None if len(late) else ends
-            self._keep_answers(state.ingest(rows, watermark, known))
-            if len(late):
-                self.late_count += len(late)
-                if self._flags:
-                    self._answers.append(query.given_back(late))
-            if ends is not None and (largest is None or ends[1] > largest):
-                self._publish(ends[1], watermark)
-
-        self._atomically(step)
+        self._stream.ingest(batch)
 
     @synchronized
     def advance(self, watermark: Any = None) -> None:
@@ -299,25 +246,7 @@ class KeyedWindows(Inspection):
             >>> w.collect()["t"].to_pylist()
             [9]
         """
-        view = self._view
-        largest = None if view is None else view.largest
-        if view is None or largest is None:
-            if watermark is not None:
-                raise SpecError("there are no rows yet: ingest some before advance()")
-            return
-        ahead = largest - self._delay
-        if watermark is not None:
-            ahead = tick_of(watermark, view.query.times)
-        # No row is at or before a time below the least int64.
-        if ahead < (_EARLIEST if view.watermark is None else view.watermark + 1):
-            return
-
-        def step(state: Processor) -> None:
-            self._keep_answers(state.advance(ahead))
-            self._publish(largest, ahead)
-            state.evict(ahead)
-
-        self._atomically(step)
+        self._stream.advance(watermark)
 
     @synchronized
     def collect(self) -> pa.Table:
@@ -343,38 +272,7 @@ class KeyedWindows(Inspection):
             >>> w.collect().num_rows
             0
         """
-        if self._query is None:
-            raise SpecError(
-                "there are no rows yet: ingest some before collect(), or give schema="
-            )
-        schema = self._query.output
-        if self._flags:
-            schema = schema.append(pa.field(LATE, pa.bool_()))
-        kept, self._answers = self._answers, []
-        if len(kept) == 1 and kept[0].schema == schema:
-            return kept[0]
-        kept = [empty_table(schema), *kept]
-        if all(table.schema == schema for table in kept):
-            return pa.concat_tables(kept)
-        return pa.concat_tables(kept, promote_options="permissive")
-
-    def _keep_answers(self, answers: pa.Table | None) -> None:
-        """Keeps results until `collect`."""
-        if answers is None or self._query is None:
-            return
-        output = self._query.output
-        try:
-            if answers.schema != output:
-                kept = [table.schema for table in self._answers]
-                pa.unify_schemas(
-                    [output, *kept, answers.schema], promote_options="permissive"
-                )
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise SpecError(
-                f"results of a custom aggregation changed their type ({error}): give "
-                "its type with returns=, such as returns=float"
-            ) from error
-        self._answers.append(flagged(answers, late=False) if self._flags else answers)
+        return self._stream.collect()
 
     @synchronized
     def evict_idle(self, until: Any) -> int:
@@ -405,62 +303,353 @@ class KeyedWindows(Inspection):
             >>> w.evict_idle(5), w.keys()["card"].to_pylist()
             (1, ['B'])
         """
-        query = self._require_state().query
-        tick = tick_of(until, query.times)
-        known = None if self._view is None else self._view.watermark
-        late = known is None or tick > known
-        if query.emit in ("final", "slide") and late:
-            shown = "none yet" if known is None else format_tick(known, query.times)
-            raise SpecError(
-                f"evict_idle({format_tick(tick, query.times)}) is later than the "
-                f"watermark ({shown}), and rows after it wait for results: advance() "
-                "first"
-            )
-        return self._atomically(lambda state: state.evict_idle(tick))
+        return self._stream.evict_idle(until)
 
-    def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
-        """The columns of a batch as a table; those of the first batch are required."""
-        known = self._query
-        if (
-            known is not None
-            and isinstance(batch, pa.Table)
-            and batch.schema.equals(known.schema)
-        ):
-            return known, batch
-        source = frame(collected(batch))
-        names = list(source.names) if self._query is None else self._query.schema.names
-        require(source, [*dict.fromkeys([self._spec.on, *names])], "the batch")
-        rows = pa.table({name: without_views(source.column(name)) for name in names})
-        query = self._begin(rows.schema) if self._query is None else self._query
-        columns = {
-            field.name: cast_to_schema(
-                rows.column(field.name), field, source.column(field.name).type
-            )
-            for field in query.schema
-        }
-        return query, pa.table(columns)
+    def query(
+        self,
+        key: Any = (),
+        at: Any = LATEST,
+        windows: WindowLike | Iterable[WindowLike] | None = None,
+        plus: Mapping[str, Any] | None = None,
+        valid_until: bool = False,
+    ) -> dict[str, Any]:
+        """Returns the results of a key at any time, over all accepted rows.
 
-    def _begin(self, schema: pa.Schema) -> StreamQuery:
-        """Opens the state, once the columns are known."""
-        query, late = self._make_query(schema), self._late
-        self._delay = window_ticks(late, query.times) if late.amount else 0
-        self._retention = kept_ticks(query, self._delay, self._keep)
-        self._query, self._processor = query, self._open(query, None)
-        self._publish(None, None)
-        self._directory = self._processor.commit()
-        return query
+        The results equal those of `rolling(rows, ..., at=)` over all rows that were not
+        late, whether the watermark has passed them or not. Windows end at the time,
+        whatever `emit` is. A key without rows has the results of an empty window.
+        Hopping windows are rolling ones of their length here: (at − length, at]. An
+        `until` window holds the rows since the last flag; `plus=` adds its row to them,
+        and closes the window if its flag is true. It can be queried at the watermark or
+        later.
 
-    def _make_query(self, schema: pa.Schema) -> StreamQuery:
-        if self._flags:
-            refuse_flag([*schema.names, *self._spec.results], self._late_rows)
-        return StreamQuery(
-            self._spec,
-            schema,
-            self._emit,
-            self._then_by,
-            self._deletes,
-            self._late_rows == "correct",
-        )
+        Args:
+            key: The key: a mapping from the columns of `by=`, a tuple in their order,
+                or the bare value of the only one. Without `by=`, leave it out.
+            at: A time, as for `advance`, or "latest": the latest time seen, or the
+                watermark if that is later.
+            windows: A length, or several, as in the Spec: any up to the horizon, which
+                is the longest window and `late`, or `keep=`. By default the windows of
+                the Spec.
+            plus: The values, by column, of an extra row: it counts as if it had arrived
+                at that time, after all others of the key. It is not stored. Columns
+                that are left out are null.
+            valid_until: Whether to return also `valid_until_<window>` per window: the
+                first time at which the results change because rows leave it, if no rows
+                arrive. None if they never do, as for `rows(n)`, `landmark` and `until`.
+
+        Returns:
+            The results by column, such as `{"n_1h": 3}`, in the order of the windows.
+
+        Raises:
+            SpecError: If a column or a time is wrong, a window is longer than the
+                horizon, or may have had rows that were evicted; if there were no rows
+                yet; or for sessions and `delta`.
+            ResultOverflowError: As for `rolling`.
+
+        Cost: O(log n) combines of the key's n entries, some microseconds; threads may
+            call it while one ingests. `valid_until=True` costs as much for each time at
+            which rows leave before the results change: O(n log n) where all leave. With
+            aggregations that read all rows of a window (quantiles and such, text,
+            Python) and with `rows(n)`, the cost is that of these rows and of a kernel
+            call, some milliseconds, and calls wait for one another.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"n": sw.count(), "sum": sw.sum("x")})
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
+            >>> cards.query("A", at=8)
+            {'n_10': 2, 'sum_10': 12}
+            >>> cards.query({"card": "A"}, at=12, windows=3, plus={"x": 100})
+            {'n_3': 1, 'sum_3': 100}
+            >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
+            11
+        """
+        return self._queries.query(key, at, windows, plus, valid_until)
+
+    def query_many(
+        self,
+        keys: Any,
+        at: Any = None,
+        windows: WindowLike | Iterable[WindowLike] | None = None,
+        plus: Mapping[str, str] | Sequence[str] | None = None,
+        valid_until: bool = False,
+    ) -> Any:
+        """Appends to a table of keys the results of each, as `query` gives them.
+
+        Args:
+            keys: A table that `rolling` takes, with the columns of `by=`; or a dict of
+                lists of Python values, which is the fastest for some ten keys.
+            at: The name of a column of times of that table, a time for all of its rows,
+                or "latest". Default "latest".
+            windows: As for `query`.
+            plus: Columns of the stream that are in the table: they are the values of an
+                extra row, as for `query`, for this row's results only. If their names
+                differ, a mapping from columns of the stream to those of the table.
+            valid_until: As for `query`.
+
+        Returns:
+            The table, of the same type and in the same order, with the results. For a
+            dict of lists, a dict with the same lists, not copies.
+
+        Raises:
+            SpecError: As for `query`.
+            ResultOverflowError: As for `rolling`.
+
+        Cost: as for `query`, for all rows together.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"n": sw.count()})
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
+            >>> keys = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
+            >>> cards.query_many(keys, at="when")["n_10"].to_pylist()
+            [1, 1, 0]
+            >>> cards.query_many({"card": ["B", "A"]}, at=9)
+            {'card': ['B', 'A'], 'n_10': [1, 1]}
+        """
+        return self._queries.query_many(keys, at, windows, plus, valid_until)
+
+    @synchronized
+    def __contains__(self, key: object) -> bool:
+        """Whether a key has rows, as `keys` gives it. Cost: O(1).
+
+        Raises:
+            SpecError: If it is not a key of these columns.
+        """
+        view, processor = self._state.view, self._state.processor
+        if view is None or processor is None:
+            return False
+        return processor.shard.holds(key_table(view.query, key), view.watermark)
+
+    @property
+    def watermark(self) -> Any:
+        """The time up to which the stream is complete; None before `advance`.
+
+        Raises:
+            SpecError: If it is out of the range of Python's datetimes.
+
+        Cost: O(1).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2)
+            >>> w.ingest(pa.table({"t": [3, 9]}))
+            >>> w.advance()
+            >>> w.watermark
+            7
+        """
+        view = self._state.view
+        if view is None or view.watermark is None:
+            return None
+        return shown_time(view.watermark, view.query.times)
+
+    @property
+    def late_count(self) -> int:
+        """The number of late rows, without those that `late_rows="correct"` accepts.
+
+        Cost: O(1).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+            >>> w.ingest(pa.table({"t": [3, 9]}))
+            >>> w.advance()
+            >>> w.ingest(pa.table({"t": [8, 11]}))
+            >>> w.late_count
+            1
+        """
+        return self._state.late_count
+
+    @synchronized
+    def keys(self) -> pa.Table:
+        """Returns the keys that have rows in the horizon, each with its latest time.
+
+        Returns:
+            An Arrow table: the columns of `by=`, and the column of times.
+
+        Cost: O(keys).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", by="card", windows=5,
+            ...                     aggs={"n": sw.count()})
+            >>> w.ingest(pa.table({"t": [3, 1, 9], "card": [*"AAB"]}))
+            >>> w.keys().to_pydict()
+            {'card': ['A', 'B'], 't': [3, 9]}
+        """
+        shard, view = self._state.require().shard, self._state.view
+        return shard.keys(None if view is None else view.watermark)
+
+    @synchronized
+    def __len__(self) -> int:
+        """The number of keys that have rows. Cost: as for `keys`."""
+        view, state = self._state.view, self._state.processor
+        if view is None or state is None:
+            return 0
+        return len(state.shard.keys(view.watermark))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the rows, of their index, and of results that wait.
+
+        Rows that share the memory of a page count once.
+
+        Cost: O(pages).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+            >>> w.ingest(pa.table({"t": [3, 1, 9]}))
+            >>> w.nbytes > 3 * 8  # the times alone
+            True
+        """
+        with self._state.locked():
+            return self._state.nbytes
+
+    @synchronized
+    def __repr__(self) -> str:
+        head = f"<{type(self).__name__} {format_windows(self._options.spec)}"
+        view = self._state.view
+        if view is None or view.largest is None:
+            return f"{head}: empty>"
+        times = view.query.times
+        parts = [f"latest {format_tick(view.largest, times)}"]
+        if view.watermark is not None:
+            parts.append(f"watermark {format_tick(view.watermark, times)}")
+        if self._state.late_count:
+            parts.append(format_count(self._state.late_count, "late row"))
+        return f"{head}: {', '.join([*parts, format_bytes(self._state.nbytes)])}>"
+
+    @synchronized
+    def explain(self) -> str:
+        """Describes in a few lines the results, their input, and possible queries.
+
+        Cost: O(pages).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"mid": sw.median("x")}, emit="arrival")
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
+            >>> print(cards.explain())  # doctest: +ELLIPSIS
+            rolling 10 over t by card: a result per row when it arrives
+            state: ..., the entries of 1 key and a log
+            results: from all rows of a window, because median('x') cannot be folded
+            query: any window up to 15, at any time: no row was evicted yet
+        """
+        options, state = self._options, self._state
+        shard = None if state.processor is None else state.processor.shard
+        watermark = None if state.view is None else state.view.watermark
+        return explain_lines(options.spec, options.emit, shard, watermark, state.nbytes)
+
+    @synchronized
+    def check(self) -> None:
+        """Checks the invariants of the state.
+
+        Raises:
+            AssertionError: If one is violated: a bug in slidewise, not in the data.
+
+        Cost: O(n).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+            >>> w.ingest(pa.table({"t": [3, 1, 9]}))
+            >>> w.check()
+        """
+        if self._state.processor is not None:
+            self._state.processor.shard.check()
+
+    @synchronized
+    def to_bytes(self) -> bytes:
+        """Returns a snapshot of the state, which `from_bytes` restores.
+
+        It may be taken between calls of `changes`, also of a follower: the next changes
+        apply both to this snapshot and after the changes before it.
+
+        Returns:
+            The bytes of all pages, and of the watermark and counts.
+
+        Raises:
+            SpecError: If results wait for `collect()`, or there were no rows yet.
+
+        Cost: O(n).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=10, aggs={"n": sw.count()})
+            >>> w = sw.KeyedWindows(spec)
+            >>> w.ingest(pa.table({"t": [1, 8]}))
+            >>> sw.KeyedWindows.from_bytes(w.to_bytes(), spec).query()
+            {'n_10': 2}
+        """
+        return self._snapshots.to_bytes()
+
+    @synchronized
+    def changes(self) -> bytes:
+        """Returns an incremental snapshot: the changes since the last call.
+
+        The first call returns the changes since the first `to_bytes`, or `from_bytes`;
+        without these, the whole state.
+
+        Returns:
+            Bytes for `apply`, or for the `changes=` of `from_bytes`.
+
+        Raises:
+            SpecError: As for `to_bytes`.
+
+        Cost: O(changed pages), and a look at the number of each page.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=10, aggs={"n": sw.count()})
+            >>> w = sw.KeyedWindows(spec)
+            >>> w.ingest(pa.table({"t": [1, 8]}))
+            >>> first = w.to_bytes()
+            >>> w.ingest(pa.table({"t": [9]}))
+            >>> changes = [w.changes()]
+            >>> sw.KeyedWindows.from_bytes(first, spec, changes=changes).query()
+            {'n_10': 3}
+        """
+        return self._snapshots.changes()
+
+    @synchronized
+    def apply(self, changes: bytes) -> None:
+        """Applies the changes of another object, its leader, by their bytes.
+
+        This object was restored from a snapshot of the leader (`from_bytes`).
+        Afterwards both give the same answers, and `to_bytes` the same bytes. Queries of
+        other threads do not wait. After a call of its own `changes`, this object is a
+        leader, and no longer a follower.
+
+        Args:
+            changes: The result of the next call of the leader's `changes`.
+
+        Raises:
+            SnapshotError: If the bytes are damaged or do not follow the last changes
+                applied, or if this object has ingested rows or advanced since. It is
+                unchanged then.
+
+        Cost: O(changed pages); it computes no results.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec(on="t", by="card", windows=10,
+            ...                aggs={"n": sw.count()})
+            >>> leader = sw.KeyedWindows(spec, emit="update")
+            >>> leader.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
+            >>> _ = leader.collect()
+            >>> follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), spec)
+            >>> leader.ingest(pa.table({"t": [9], "card": ["A"]}))
+            >>> _ = leader.collect()
+            >>> follower.apply(leader.changes())
+            >>> follower.query("A")
+            {'n_10': 3}
+        """
+        self._snapshots.apply(changes)
 
     @classmethod
     def from_bytes(
@@ -507,32 +696,12 @@ class KeyedWindows(Inspection):
                 )
         spec = given_spec(spec, request, "KeyedWindows.from_bytes")
         read = read_all(blob, changes, spec.hash)
+        names = ("emit", "late_rows", "then_by", "deletes")
         try:
-            return cls._restored(spec, read)
+            windows = cls(spec, **{name: read.head[name] for name in names})
+            schema = pa.py_buffer(bytes.fromhex(read.head["schema"]))
+            query = windows._options.query(pa.ipc.read_schema(schema))
+            windows._snapshots.restore(query, read)
         except BROKEN as error:
             raise damaged(error) from error
-
-    @classmethod
-    def _restored(cls, spec: Spec, read: Snapshot) -> Self:
-        head = read.head
-        windows = cls(
-            spec,
-            emit=head["emit"],
-            late_rows=head["late_rows"],
-            then_by=head["then_by"],
-            deletes=head["deletes"],
-        )
-        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
-        windows._query = windows._make_query(schema)
-        windows._store.restore(read.pages)
-        windows._directory = decode_directory(read.directory)
-        windows._delay, windows._retention = head["delay"], head["kept"]
-        state = windows._open(windows._query, windows._directory, trusts=False)
-        state.shard.check()
-        state.answer.drop_decoded()
-        windows._drop_others(state)
-        windows._processor = state
-        windows._mark(read.checksum)
-        windows._publish(head["largest"], head["watermark"])
-        windows.late_count = head["late"]
         return windows

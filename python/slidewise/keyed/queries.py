@@ -1,4 +1,4 @@
-"""`Queryable`: the queries of `KeyedWindows`, and their keys."""
+"""`Queries`: results of keys at any time, beside the thread that changes the state."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -10,9 +10,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.polars import is_lazy
-from slidewise.keyed.locked import Locked, synchronized
 from slidewise.keyed.points import (
-    LATEST,
     Lists,
     Points,
     key_table,
@@ -22,15 +20,15 @@ from slidewise.keyed.points import (
     python_value,
     times_of,
 )
-from slidewise.keyed.processor import Processor
 from slidewise.keyed.reader import RowReader
+from slidewise.keyed.transaction import State
 from slidewise.keyed.view import View, is_latest
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
 from slidewise.table.kernel_call import map_lazily
 
-__all__ = ["Queryable"]
+__all__ = ["Queries"]
 
 _T = TypeVar("_T")
 
@@ -38,86 +36,23 @@ _T = TypeVar("_T")
 _FAST = (pa.Table, pa.RecordBatch)
 
 
-class Queryable(Locked):
-    """The side of `KeyedWindows` that reads.
+class Queries:
+    """Answers queries of a state, without its lock if its results can be folded."""
 
-    Attributes:
-        _spec: The Spec.
-        _processor: The state; None before the first batch.
-        _view: What queries know of the state, without the lock; None before the first
-            batch.
-    """
-
-    _spec: Spec
-    _processor: Processor | None
-    _view: View | None
-    _before: Any
+    def __init__(self, spec: Spec, state: State) -> None:
+        self._spec, self._state = spec, state
 
     def query(
         self,
-        key: Any = (),
-        at: Any = LATEST,
-        windows: WindowLike | Iterable[WindowLike] | None = None,
-        plus: Mapping[str, Any] | None = None,
-        valid_until: bool = False,
+        key: Any,
+        at: Any,
+        windows: WindowLike | Iterable[WindowLike] | None,
+        plus: Mapping[str, Any] | None,
+        valid_until: bool,
     ) -> dict[str, Any]:
-        """Returns the results of a key at any time, over all accepted rows.
-
-        The results equal those of `rolling(rows, ..., at=)` over all rows that were not
-        late, whether the watermark has passed them or not. Windows end at the time,
-        whatever `emit` is. A key without rows has the results of an empty window.
-        Hopping windows are rolling ones of their length here: (at − length, at]. An
-        `until` window holds the rows since the last flag; `plus=` adds its row to them,
-        and closes the window if its flag is true. It can be queried at the watermark or
-        later.
-
-        Args:
-            key: The key: a mapping from the columns of `by=`, a tuple in their order,
-                or the bare value of the only one. Without `by=`, leave it out.
-            at: A time, as for `advance`, or "latest": the latest time seen, or the
-                watermark if that is later.
-            windows: A length, or several, as in the Spec: any up to the horizon, which
-                is the longest window and `late`, or `keep=`. By default the windows of
-                the Spec.
-            plus: The values, by column, of an extra row: it counts as if it had arrived
-                at that time, after all others of the key. It is not stored. Columns
-                that are left out are null.
-            valid_until: Whether to return also `valid_until_<window>` per window: the
-                first time at which the results change because rows leave it, if no rows
-                arrive. None if they never do, as for `rows(n)`, `landmark` and `until`.
-
-        Returns:
-            The results by column, such as `{"n_1h": 3}`, in the order of the windows.
-
-        Raises:
-            SpecError: If a column or a time is wrong, a window is longer than the
-                horizon, or may have had rows that were evicted; if there were no rows
-                yet; or for sessions and `delta`.
-            ResultOverflowError: As for `rolling`.
-
-        Cost: O(log n) combines of the key's n entries, some microseconds; threads may
-            call it while one ingests. `valid_until=True` costs as much for each time at
-            which rows leave before the results change: O(n log n) where all leave. With
-            aggregations that read all rows of a window (quantiles and such, text,
-            Python) and with `rows(n)`, the cost is that of these rows and of a kernel
-            call, some milliseconds, and calls wait for one another.
-
-        Example:
-            >>> import pyarrow as pa, slidewise as sw
-            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
-            ...                         aggs={"n": sw.count(), "sum": sw.sum("x")})
-            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
-            >>> cards.query("A", at=8)
-            {'n_10': 2, 'sum_10': 12}
-            >>> cards.query({"card": "A"}, at=12, windows=3, plus={"x": 100})
-            {'n_3': 1, 'sum_3': 100}
-            >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
-            11
-        """
-        view = self._view
+        """The results of a key: see `KeyedWindows.query`."""
         # Few steps for the defaults, which most queries have.
-        if view is None or self._before is not None:
-            view = self._view_for("query()")
+        view = self._view_for("query()")
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
         if (
@@ -144,45 +79,12 @@ class Queryable(Locked):
     def query_many(
         self,
         keys: Any,
-        at: Any = None,
-        windows: WindowLike | Iterable[WindowLike] | None = None,
-        plus: Mapping[str, str] | Sequence[str] | None = None,
-        valid_until: bool = False,
+        at: Any,
+        windows: WindowLike | Iterable[WindowLike] | None,
+        plus: Mapping[str, str] | Sequence[str] | None,
+        valid_until: bool,
     ) -> Any:
-        """Appends to a table of keys the results of each, as `query` gives them.
-
-        Args:
-            keys: A table that `rolling` takes, with the columns of `by=`; or a dict of
-                lists of Python values, which is the fastest for some ten keys.
-            at: The name of a column of times of that table, a time for all of its rows,
-                or "latest". Default "latest".
-            windows: As for `query`.
-            plus: Columns of the stream that are in the table: they are the values of an
-                extra row, as for `query`, for this row's results only. If their names
-                differ, a mapping from columns of the stream to those of the table.
-            valid_until: As for `query`.
-
-        Returns:
-            The table, of the same type and in the same order, with the results. For a
-            dict of lists, a dict with the same lists, not copies.
-
-        Raises:
-            SpecError: As for `query`.
-            ResultOverflowError: As for `rolling`.
-
-        Cost: as for `query`, for all rows together.
-
-        Example:
-            >>> import pyarrow as pa, slidewise as sw
-            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
-            ...                         aggs={"n": sw.count()})
-            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
-            >>> keys = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
-            >>> cards.query_many(keys, at="when")["n_10"].to_pylist()
-            [1, 1, 0]
-            >>> cards.query_many({"card": ["B", "A"]}, at=9)
-            {'card': ['B', 'A'], 'n_10': [1, 1]}
-        """
+        """A table of keys with their results: see `KeyedWindows.query_many`."""
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
 
@@ -240,10 +142,7 @@ class Queryable(Locked):
 
     def _view_for(self, call: str) -> View:
         """The view for a query, after the rollback of a change that did not end."""
-        if self._before is not None and not self._lock.locked():
-            with self._locked():
-                pass
-        view = self._view
+        view = self._state.published()
         if view is None or view.query.sessions:
             for window in self._spec.windows:
                 window.as_query()
@@ -268,16 +167,8 @@ class Queryable(Locked):
 
     def _is_whole(self, tick: int) -> bool:
         """Whether answers at a time, which are there, are those of whole windows."""
-        view = self._view
+        view = self._state.view
         return view is not None and tick >= view.whole_from
-
-    def _require_state(self) -> Processor:
-        if self._processor is None:
-            raise SpecError(
-                "there are no rows yet: ingest some first, or make KeyedWindows with "
-                "schema="
-            )
-        return self._processor
 
     def _results(
         self, view: View, points: Points, windows: Any, valid_until: bool
@@ -285,10 +176,10 @@ class Queryable(Locked):
         """The results of query points by column, window by window."""
         spans = view.horizon.windows(windows)
         if view.reader is None:
-            with self._locked():
+            with self._state.locked():
                 # A call that failed meanwhile has rolled the state back.
                 horizon = self._view_for("query()").horizon
-                shard = self._require_state().shard
+                shard = self._state.require().shard
                 horizon.check(points.ticks, spans, shard.log.latest_lost)
                 answers = RowReader(shard).answer(
                     points, spans, horizon, expiry=valid_until
@@ -301,22 +192,10 @@ class Queryable(Locked):
             view.horizon.check(points.ticks, spans, self._latest_lost)
         return answers.named(spans, view.query)
 
-    @synchronized
     def _latest_lost(self) -> int | None:
         """As `RowLog.latest_lost`, for a thread without the lock."""
-        return self._require_state().shard.log.latest_lost()
-
-    @synchronized
-    def __contains__(self, key: object) -> bool:
-        """Whether a key has rows, as `keys` gives it. Cost: O(1).
-
-        Raises:
-            SpecError: If it is not a key of these columns.
-        """
-        view, state = self._view, self._processor
-        if view is None or state is None:
-            return False
-        return state.shard.holds(key_table(view.query, key), view.watermark)
+        with self._state.locked():
+            return self._state.require().shard.log.latest_lost()
 
 
 def _holds_lists(keys: Any) -> bool:

@@ -1,0 +1,98 @@
+"""`Options`: the arguments of `KeyedWindows`, parsed and checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.keyed.horizon import kept_ticks, parse_keep
+from slidewise.keyed.query import LATE
+from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.validation import (
+    LATE_ROWS,
+    check_emit,
+    check_options,
+    parse_late,
+    refuse_flag,
+)
+from slidewise.spec.durations import Length, WindowLike
+from slidewise.spec.spec import (
+    Spec,
+    check_column_name,
+    check_columns,
+    one_of,
+    refuse_mixed,
+)
+from slidewise.table.time_columns import window_ticks
+
+__all__ = ["Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The Spec and the options of a stream, before its columns are known."""
+
+    spec: Spec
+    emit: str
+    late: Length
+    late_rows: str
+    keep: Length | None
+    then_by: tuple[str, ...]
+    deletes: str | None
+
+    @classmethod
+    def make(
+        cls,
+        spec: Spec,
+        *,
+        emit: str | None,
+        late: WindowLike,
+        late_rows: str,
+        keep: WindowLike | None,
+        then_by: str | Sequence[str] | None,
+        deletes: str | None,
+    ) -> Self:
+        """Parses and checks the arguments."""
+        refuse_mixed(spec, "KeyedWindows")
+        if emit is None:
+            emit = "slide" if spec.is_hopping else "final"
+        check_emit(emit, spec)
+        names = check_columns(then_by, "then_by")
+        one_of(late_rows, "late_rows", LATE_ROWS)
+        check_options(spec, emit, corrects=late_rows == "correct")
+        if late_rows == "flag" and emit not in ("arrival", "final"):
+            instead = "" if spec.is_hopping else ", or use emit='final'"
+            raise SpecError(
+                f"late_rows='flag' gives rows back, and emit={emit!r} gives "
+                f"none: count them by `late_count`{instead}"
+            )
+        delay, kept = parse_late(late), parse_keep(keep, spec)
+        if deletes is not None:
+            check_column_name(deletes, "deletes")
+        return cls(spec, emit, delay, late_rows, kept, names, deletes)
+
+    @property
+    def flags(self) -> bool:
+        """Whether late rows are emitted, and results have the flag `_late`."""
+        return self.late_rows != "drop" and self.emit in ("arrival", "final")
+
+    def query(self, schema: pa.Schema) -> StreamQuery:
+        """The query, once the columns are known."""
+        if self.flags:
+            refuse_flag([*schema.names, *self.spec.results], self.late_rows)
+        corrects = self.late_rows == "correct"
+        options = (self.emit, self.then_by, self.deletes, corrects)
+        return StreamQuery(self.spec, schema, *options)
+
+    def ticks(self, query: StreamQuery) -> tuple[int, int]:
+        """How far the watermark stays behind, and how long rows are kept behind it."""
+        delay = window_ticks(self.late, query.times) if self.late.amount else 0
+        return delay, kept_ticks(query, delay, self.keep)
+
+    def output(self, query: StreamQuery) -> pa.Schema:
+        """The columns of what is emitted."""
+        if not self.flags:
+            return query.output
+        return query.output.append(pa.field(LATE, pa.bool_()))

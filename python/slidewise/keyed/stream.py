@@ -1,0 +1,158 @@
+"""`Stream`: batches of rows in, results out, and the watermark between them."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import empty_table, require
+from slidewise.frames.polars import collected
+from slidewise.keyed.index import EARLIEST
+from slidewise.keyed.options import Options
+from slidewise.keyed.processor import Processor
+from slidewise.keyed.query import flagged
+from slidewise.keyed.single_times import format_tick, tick_of
+from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
+from slidewise.keyed.transaction import State
+from slidewise.table.encoding import without_views
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """The calls of `KeyedWindows` that change its state; their docstrings are there."""
+
+    def __init__(self, options: Options, state: State) -> None:
+        self._options, self._state = options, state
+
+    def begin(self, schema: pa.Schema) -> StreamQuery:
+        """Opens the state, once the columns are known."""
+        query = self._options.query(schema)
+        self._state.begin(query, *self._options.ticks(query))
+        return query
+
+    def ingest(self, batch: Any) -> None:
+        """Ingests a batch of rows."""
+        if self._state.query is not None:
+            self._ingest(*self._read(batch))
+            return
+        # If it fails, the columns are not fixed.
+        with self._state.transaction():
+            self._ingest(*self._read(batch))
+
+    def _read(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
+        """The columns of a batch as a table; those of the first batch are required."""
+        query = self._state.query
+        if (
+            query is not None
+            and isinstance(batch, pa.Table)
+            and batch.schema.equals(query.schema)
+        ):
+            return query, batch
+        source = frame(collected(batch))
+        names = list(source.names) if query is None else query.schema.names
+        needed = dict.fromkeys([self._options.spec.on, *names])
+        require(source, [*needed], "the batch")
+        rows = pa.table({name: without_views(source.column(name)) for name in names})
+        if query is None:
+            query = self.begin(rows.schema)
+        columns = {
+            field.name: cast_to_schema(
+                rows.column(field.name), field, source.column(field.name).type
+            )
+            for field in query.schema
+        }
+        return query, pa.table(columns)
+
+    def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
+        view = self._state.view
+        assert view is not None, "the columns are known"
+        largest, watermark = view.largest, view.watermark
+        query.refuse_nan(rows, watermark)
+        rows, ends = query.arrived(rows)
+        rows, late = query.by_lateness(rows, watermark, ends)
+
+        def step(processor: Processor) -> None:
+            known = None if len(late) else ends
+            self._keep(query, processor.ingest(rows, watermark, known))
+            if len(late):
+                self._state.late_count += len(late)
+                if self._options.flags:
+                    self._state.results.append(query.given_back(late))
+            if ends is not None and (largest is None or ends[1] > largest):
+                self._state.publish(ends[1], watermark)
+
+        self._state.atomically(step)
+
+    def advance(self, watermark: Any) -> None:
+        """Advances the watermark, and emits the results that are due."""
+        view = self._state.view
+        if view is None or view.largest is None:
+            if watermark is not None:
+                raise SpecError("there are no rows yet: ingest some before advance()")
+            return
+        query, largest = view.query, view.largest
+        if watermark is None:
+            ahead = largest - self._state.delay
+        else:
+            ahead = tick_of(watermark, query.times)
+        # No row is at or before a time below the least int64.
+        if ahead < (EARLIEST if view.watermark is None else view.watermark + 1):
+            return
+
+        def step(processor: Processor) -> None:
+            self._keep(query, processor.advance(ahead))
+            self._state.publish(largest, ahead)
+            processor.evict(ahead)
+
+        self._state.atomically(step)
+
+    def _keep(self, query: StreamQuery, results: pa.Table | None) -> None:
+        """Keeps results until `collect`."""
+        if results is None:
+            return
+        try:
+            if results.schema != query.output:
+                known = [table.schema for table in self._state.results]
+                every = [query.output, *known, results.schema]
+                pa.unify_schemas(every, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise SpecError(
+                f"results of a custom aggregation changed their type ({error}): give "
+                "its type with returns=, such as returns=float"
+            ) from error
+        if self._options.flags:
+            results = flagged(results, late=False)
+        self._state.results.append(results)
+
+    def collect(self) -> pa.Table:
+        """Returns the results emitted since the last call."""
+        query = self._state.query
+        if query is None:
+            raise SpecError(
+                "there are no rows yet: ingest some before collect(), or give schema="
+            )
+        schema = self._options.output(query)
+        tables, self._state.results = self._state.results, []
+        if len(tables) == 1 and tables[0].schema == schema:
+            return tables[0]
+        tables = [empty_table(schema), *tables]
+        if all(table.schema == schema for table in tables):
+            return pa.concat_tables(tables)
+        return pa.concat_tables(tables, promote_options="permissive")
+
+    def evict_idle(self, until: Any) -> int:
+        """Evicts all keys whose latest row is at or before a time."""
+        query, view = self._state.require().query, self._state.view
+        tick = tick_of(until, query.times)
+        known = None if view is None else view.watermark
+        late = known is None or tick > known
+        if query.emit in ("final", "slide") and late:
+            shown = "none yet" if known is None else format_tick(known, query.times)
+            raise SpecError(
+                f"evict_idle({format_tick(tick, query.times)}) is later than the "
+                f"watermark ({shown}), and rows after it wait for results: advance() "
+                "first"
+            )
+        return self._state.atomically(lambda processor: processor.evict_idle(tick))
