@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.validation import checked_query
 from slidewise.spark import arrow_ipc, payload
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
@@ -25,7 +25,7 @@ ROWS = pa.table(
 
 def packer(buckets: int) -> Packer:
     spec = Spec.make(on="t", by="k", windows=5, aggs={"last": sw.last("note")})
-    query = StreamQuery(spec, SCHEMA, "final", ("t",), None, False)
+    query = checked_query(spec, SCHEMA, "final", ("t",), None, corrects=False)
     return Packer(query, buckets, b"guard", None)
 
 

@@ -1,60 +1,13 @@
-"""`StreamQuery`: a checked `KeyedQuery` with the columns of its results."""
+"""Casts the columns of batches to the types of a stream."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 
-from slidewise.caching import cached_property
 from slidewise.errors import SpecError
-from slidewise.frames.adapt import frame
-from slidewise.frames.arrow import append_columns
-from slidewise.frames.base import empty_table, refuse_taken
-from slidewise.keyed.hop_windows import answer_none
-from slidewise.keyed.query import KeyedQuery, flagged
-from slidewise.keyed.validation import check_query
-from slidewise.spec.spec import refuse_duplicates
 from slidewise.table.key_types import cast_key
 
-__all__ = ["StreamQuery", "cast_to_schema"]
-
-
-@dataclass(frozen=True)
-class StreamQuery(KeyedQuery):
-    """A `KeyedQuery` that is consistent.
-
-    Raises:
-        SpecError: If it is not; the message names the argument and a remedy.
-    """
-
-    def __post_init__(self) -> None:
-        """Checks the query."""
-        check_query(self)
-        if self.emit in ("arrival", "final"):
-            refuse_taken(frame(empty_table(self.schema)), self.spec.results)
-        _ = self.reach, self.folds
-        refuse_duplicates(self.output.names)
-
-    @cached_property
-    def output(self) -> pa.Schema:
-        """The columns of the results."""
-        empty = empty_table(self.waiting)
-        if self.emit == "slide":
-            table = answer_none(self)
-        else:
-            answers = self.answer_points(
-                empty_table(self.kept_schema), self.query_points(empty)
-            )
-            table = self.answered(empty, answers)
-        return self.marked(table).schema
-
-    def given_back(self, late: pa.Table) -> pa.Table:
-        """Late rows, in the columns of waiting rows, with null results."""
-        table = self.timed(late).select(self.schema.names)
-        kinds = [self.output.field(name).type for name in self.spec.results]
-        nulls = [pa.nulls(len(late), kind) for kind in kinds]
-        table = append_columns(table, self.spec.results, nulls)
-        return flagged(self.marked(table), late=True)
+__all__ = ["cast_to_schema"]
 
 
 def cast_to_schema(

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.keyed.horizon import kept_ticks, parse_keep
-from slidewise.keyed.query import LATE
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.query import LATE, KeyedQuery
 from slidewise.keyed.validation import (
     LATE_ROWS,
     check_emit,
     check_options,
+    checked_query,
     parse_late,
     refuse_flag,
 )
@@ -78,20 +78,25 @@ class Options:
         """Whether late rows are emitted, and results have the flag `_late`."""
         return self.late_rows != "drop" and self.emit in ("arrival", "final")
 
-    def query(self, schema: pa.Schema) -> StreamQuery:
+    def query(self, schema: pa.Schema) -> KeyedQuery:
         """The query, once the columns are known."""
         if self.flags:
             refuse_flag([*schema.names, *self.spec.results], self.late_rows)
-        corrects = self.late_rows == "correct"
-        options = (self.emit, self.then_by, self.deletes, corrects)
-        return StreamQuery(self.spec, schema, *options)
+        return checked_query(
+            self.spec,
+            schema,
+            self.emit,
+            self.then_by,
+            self.deletes,
+            corrects=self.late_rows == "correct",
+        )
 
-    def ticks(self, query: StreamQuery) -> tuple[int, int]:
+    def ticks(self, query: KeyedQuery) -> tuple[int, int]:
         """How far the watermark stays behind, and how long rows are kept behind it."""
         delay = window_ticks(self.late, query.times) if self.late.amount else 0
         return delay, kept_ticks(query, delay, self.keep)
 
-    def output(self, query: StreamQuery) -> pa.Schema:
+    def output(self, query: KeyedQuery) -> pa.Schema:
         """The columns of what is emitted."""
         if not self.flags:
             return query.output

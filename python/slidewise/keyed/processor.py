@@ -16,8 +16,8 @@ from slidewise.keyed.columns import NUMBER, Ends
 from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.emit import emitter_of
 from slidewise.keyed.page_store import Pages, Store
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Directory, Shard
-from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["Processor", "decode_directory", "encode_directory"]
 
@@ -50,7 +50,7 @@ class Processor:
 
     def __init__(
         self,
-        query: StreamQuery,
+        query: KeyedQuery,
         store: Store,
         directory: Directory | None = None,
         retention: int = 0,

@@ -6,7 +6,7 @@ calls the kernels of tables, so its results equal those of tables.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from slidewise.aggregations import count
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
+from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
@@ -63,6 +64,7 @@ class KeyedQuery:
         deletes: A column of booleans. A row where it is true deletes one row with its
             key and time: the first by `then_by`, otherwise the first that arrived.
         corrects: Whether late rows are accepted, and changed results emitted again.
+        output: The columns of the results, if the query was checked.
     """
 
     spec: Spec
@@ -71,6 +73,7 @@ class KeyedQuery:
     then_by: tuple[str, ...] = ()
     deletes: str | None = None
     corrects: bool = False
+    output: pa.Schema = field(default=pa.schema([]), compare=False)
 
     @cached_property
     def times(self) -> TimeColumn:
@@ -261,10 +264,9 @@ class KeyedQuery:
             SpecError: As for `ticks`.
         """
         columns = [self.ticks(rows)]
-        for field in list(self.waiting)[1:]:
-            column = decode_dictionary(one_array(rows.column(field.name)))
-            same = column.type == field.type
-            columns.append(column if same else column.cast(field.type))
+        for one in list(self.waiting)[1:]:
+            column = decode_dictionary(one_array(rows.column(one.name)))
+            columns.append(column if column.type == one.type else column.cast(one.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
         if not copies:
             times = pc.min_max(columns[0])
@@ -523,6 +525,14 @@ class KeyedQuery:
         if again is None:
             again = pa.repeat(pa.scalar(False), len(answers))
         return answers.append_column(CORRECTION, again)
+
+    def late_output(self, late: pa.Table) -> pa.Table:
+        """Late rows, in the columns of waiting rows, with null results."""
+        table = self.timed(late).select(self.schema.names)
+        kinds = [self.output.field(name).type for name in self.spec.results]
+        nulls = [pa.nulls(len(late), kind) for kind in kinds]
+        table = append_columns(table, self.spec.results, nulls)
+        return flagged(self.marked(table), late=True)
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results, or keys and times with them."""

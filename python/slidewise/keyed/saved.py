@@ -5,8 +5,8 @@ from typing import Any
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.processor import Processor, decode_directory, encode_directory
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.snapshots import Snapshot, damaged, pack, read_changes
-from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.transaction import State
 
 __all__ = ["Snapshots"]
@@ -72,7 +72,7 @@ class Snapshots:
         """The pages of the state."""
         return frozenset(self._state.require().page_numbers)
 
-    def restore(self, query: StreamQuery, read: Snapshot) -> None:
+    def restore(self, query: KeyedQuery, read: Snapshot) -> None:
         """Restores the state of a snapshot."""
         state, head = self._state, read.head
         state.query, state.late_count = query, head["late"]

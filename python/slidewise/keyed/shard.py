@@ -22,10 +22,9 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.page_store import Pages, buffers_of
 from slidewise.keyed.pending import Pending, without
-from slidewise.keyed.query import later_than
+from slidewise.keyed.query import KeyedQuery, later_than
 from slidewise.keyed.row_ends import by_key, closed_rows, passed_rows, surplus_rows
 from slidewise.keyed.row_log import RowLog
-from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
@@ -65,7 +64,7 @@ class Shard:
     index: Index
 
     def __init__(
-        self, query: StreamQuery, pages: Pages, retention: int, *, ordered: bool
+        self, query: KeyedQuery, pages: Pages, retention: int, *, ordered: bool
     ) -> None:
         self.query, self.pages, self.ordered = query, pages, ordered
         self.changed_keys = 0

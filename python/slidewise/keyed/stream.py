@@ -8,12 +8,12 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.frames.polars import collected
+from slidewise.keyed.casting import cast_to_schema
 from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
-from slidewise.keyed.query import flagged
+from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
-from slidewise.keyed.stream_query import StreamQuery, cast_to_schema
 from slidewise.keyed.transaction import State
 from slidewise.table.encoding import without_views
 
@@ -26,7 +26,7 @@ class Stream:
     def __init__(self, options: Options, state: State) -> None:
         self._options, self._state = options, state
 
-    def begin(self, schema: pa.Schema) -> StreamQuery:
+    def begin(self, schema: pa.Schema) -> KeyedQuery:
         """Opens the state, once the columns are known."""
         query = self._options.query(schema)
         self._state.begin(query, *self._options.ticks(query))
@@ -41,7 +41,7 @@ class Stream:
         with self._state.transaction():
             self._ingest(*self._read(batch))
 
-    def _read(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
+    def _read(self, batch: Any) -> tuple[KeyedQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
         query = self._state.query
         if (
@@ -65,7 +65,7 @@ class Stream:
         }
         return query, pa.table(columns)
 
-    def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
+    def _ingest(self, query: KeyedQuery, rows: pa.Table) -> None:
         view = self._state.view
         assert view is not None, "the columns are known"
         largest, watermark = view.largest, view.watermark
@@ -79,7 +79,7 @@ class Stream:
             if len(late):
                 self._state.late_count += len(late)
                 if self._options.flags:
-                    self._state.results.append(query.given_back(late))
+                    self._state.results.append(query.late_output(late))
             if ends is not None and (largest is None or ends[1] > largest):
                 self._state.publish(ends[1], watermark)
 
@@ -108,7 +108,7 @@ class Stream:
 
         self._state.atomically(step)
 
-    def _keep(self, query: StreamQuery, results: pa.Table | None) -> None:
+    def _keep(self, query: KeyedQuery, results: pa.Table | None) -> None:
         """Keeps results until `collect`."""
         if results is None:
             return

@@ -18,8 +18,8 @@ import pyarrow as pa
 from slidewise.errors import SpecError, WindowBusyError
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.processor import Processor, encode_directory
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Directory
-from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.view import View
 
 __all__ = ["State", "synchronized"]
@@ -58,7 +58,7 @@ class State:
     """
 
     lock: Lock
-    query: StreamQuery | None
+    query: KeyedQuery | None
     directory: Directory | None
     processor: Processor | None
     view: View | None
@@ -149,7 +149,7 @@ class State:
         found.answer.drop_decoded()
         return found
 
-    def begin(self, query: StreamQuery, delay: int, retention: int) -> None:
+    def begin(self, query: KeyedQuery, delay: int, retention: int) -> None:
         """Opens an empty state, once the columns are known."""
         self.query, self.delay, self.retention = query, delay, retention
         self._reopen(None, None)

@@ -5,6 +5,7 @@ Each message names the argument and a remedy.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,19 +13,20 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import empty_table, one_array, require
+from slidewise.frames.base import empty_table, one_array, refuse_taken, require
 from slidewise.frames.column_types import type_without_view
 from slidewise.keyed.columns import RESERVED
+from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.table.time_columns import read_times
 
 __all__ = [
     "LATE_ROWS",
     "check_emit",
     "check_options",
-    "check_query",
+    "checked_query",
     "parse_late",
     "parse_schema",
     "refuse_flag",
@@ -58,8 +60,38 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
         )
 
 
-def check_query(query: KeyedQuery) -> None:
-    """Checks that the parts of a query are consistent."""
+def checked_query(
+    spec: Spec,
+    schema: pa.Schema,
+    emit: str,
+    then_by: tuple[str, ...],
+    deletes: str | None,
+    *,
+    corrects: bool,
+) -> KeyedQuery:
+    """A query over a stream, with the columns of its results.
+
+    Raises:
+        SpecError: If it is not consistent; the message names the argument and a remedy.
+    """
+    query = KeyedQuery(spec, schema, emit, then_by, deletes, corrects)
+    _check_columns(query)
+    if emit in ("arrival", "final"):
+        refuse_taken(frame(empty_table(schema)), spec.results)
+    rows = empty_table(query.waiting)
+    if emit == "slide":
+        results = answer_none(query)
+    else:
+        points = query.query_points(rows)
+        answers = query.answer_points(empty_table(query.kept_schema), points)
+        results = query.answered(rows, answers)
+    output = query.marked(results).schema
+    refuse_duplicates(output.names)
+    return replace(query, output=output)
+
+
+def _check_columns(query: KeyedQuery) -> None:
+    """Checks that the stream has the columns of a query, and that their types fit."""
     spec = query.spec
     check_emit(query.emit, spec)
     empty = empty_table(query.schema)

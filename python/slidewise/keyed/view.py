@@ -15,9 +15,9 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.points import LATEST
 from slidewise.keyed.processor import Processor
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.reader import FoldReader
 from slidewise.keyed.single_times import tick_of
-from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["View", "is_latest"]
 
@@ -37,7 +37,7 @@ class View:
             kept.
     """
 
-    query: StreamQuery
+    query: KeyedQuery
     horizon: Horizon
     reader: FoldReader | None
     largest: int | None

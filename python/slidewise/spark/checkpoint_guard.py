@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.query import KeyedQuery
 
 __all__ = ["GUARD_BUCKET", "Guard"]
 
@@ -34,7 +34,7 @@ class Guard:
     buckets: int
 
     @classmethod
-    def of(cls, query: StreamQuery, buckets: int) -> Self:
+    def of(cls, query: KeyedQuery, buckets: int) -> Self:
         """Returns the guard of a query."""
         columns = tuple((field.name, str(field.type)) for field in query.schema)
         return cls(

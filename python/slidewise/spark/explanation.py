@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.formatting import format_count
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.batch import BatchPlan, plan_batch
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.skew import why_unsplit
@@ -71,7 +71,7 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     return "\n".join(lines)
 
 
-def _state(query: StreamQuery) -> list[str]:
+def _state(query: KeyedQuery) -> list[str]:
     """Describes the state: its rows, how long they are kept, and what is read."""
     reach = max(
         (w.timed for w in query.spec.windows if w.timed is not None),

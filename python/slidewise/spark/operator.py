@@ -28,8 +28,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.keyed.processor import Processor
-from slidewise.keyed.query import CORRECTION, flagged
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.query import CORRECTION, KeyedQuery, flagged
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
@@ -110,7 +109,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         pages: The pages of the bucket.
     """
 
-    def __init__(self, query: StreamQuery, guard: bytes, *, flags: bool) -> None:
+    def __init__(self, query: KeyedQuery, guard: bytes, *, flags: bool) -> None:
         self.query, self.guard, self.flags = query, guard, flags
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -270,7 +269,7 @@ class StateTransaction:
         rows, late = query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
         if len(late) and self._operator.flags:
-            self._results.append(query.given_back(late))
+            self._results.append(query.late_output(late))
         if len(rows):
             before = self.processor.changed_keys
             self._collect(self.processor.ingest(rows, watermark))

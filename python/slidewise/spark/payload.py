@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.keyed.columns import joined
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
@@ -55,7 +55,7 @@ class Packer:
     """
 
     def __init__(
-        self, query: StreamQuery, buckets: int, guard: bytes, marker: str | None
+        self, query: KeyedQuery, buckets: int, guard: bytes, marker: str | None
     ) -> None:
         self._query, self._buckets = query, buckets
         self._keys = bucket_keys(buckets)
@@ -123,7 +123,7 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield from read_ipc(payload.as_buffer()).to_batches(_BATCH_ROWS)
 
 
-def _hashes(query: StreamQuery, rows: pa.Table) -> pa.Array:
+def _hashes(query: KeyedQuery, rows: pa.Table) -> pa.Array:
     """A hash of the key of each row, the same in all versions."""
     mixed: pa.Array = None
     for name in query.spec.by:

@@ -19,9 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.query import LATE
-from slidewise.keyed.stream_query import StreamQuery
-from slidewise.keyed.validation import refuse_flag
+from slidewise.keyed.query import LATE, KeyedQuery
+from slidewise.keyed.validation import checked_query, refuse_flag
 from slidewise.spark.batch import drop_deleted
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
@@ -109,7 +108,7 @@ def bucket_count(spec: Spec, options: StreamOptions) -> int:
     return (options.buckets or _DEFAULT_BUCKETS) if spec.by else 1
 
 
-def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
+def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
     """Returns the keyed query over the columns that its results need."""
     result_struct(df, spec, options.then_by)
     schema = arrow_schema(df)
@@ -118,17 +117,17 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
     if options.emit in ("update", "change", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
-    return StreamQuery(
+    return checked_query(
         spec,
         schema,
         options.emit,
         options.then_by,
         options.deletes,
-        options.corrects,
+        corrects=options.corrects,
     )
 
 
-def _output_struct(df: Any, query: StreamQuery, flags: bool) -> StructType:
+def _output_struct(df: Any, query: KeyedQuery, flags: bool) -> StructType:
     """Returns the schema of the output: input columns as they are, then results."""
     inputs = {field.name: field for field in df.schema}
     collated = collated_results(df, query.spec)

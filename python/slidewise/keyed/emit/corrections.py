@@ -14,8 +14,8 @@ from slidewise.aggregations import count
 from slidewise.keyed.columns import FRESH, TIME
 from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.index import LATEST
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import derive
 
 __all__ = ["correct"]
@@ -62,7 +62,7 @@ def _near(shard: Shard, late: pa.Table, watermark: int) -> pa.Table:
     return rows.filter(pc.less_equal(rows[TIME], watermark)).combine_chunks()
 
 
-def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
+def _corrected_rows(query: KeyedQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
     """Results of rows whose windows hold a late row, and which are corrections."""
     spec = query.spec_of_points
     spec = derive(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
