@@ -16,7 +16,7 @@ PATH = re.compile(r"\b(crate|self|(?:super::)*super)::((?:\w+::)*(?:\{[^;]*\}|\w
 # Circles that are still there.
 KNOWN = {
     "core/src/aggregate": [
-        ["beyond", "component", "moments", "twofold"],
+        ["beyond", "twofold"],
         ["component_runs", "record", "widening"],
     ],
     "core/src/keyed": [["answering", "sliding"], ["keys", "shard"]],

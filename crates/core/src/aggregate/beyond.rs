@@ -13,8 +13,8 @@
 //! Sums of squares and of products are larger still: those of deviations of 1e200 are
 //! [`Wide`], scaled by 2⁻¹²⁰⁰, which another bit of the NaN marks.
 
-use super::moments::times_power;
-use super::twofold::{Twofold, two_sum};
+use super::rounding::{times_power, two_sum};
+use super::twofold::Twofold;
 
 /// The high and the low part of a sum, both scaled by [`DOWN`].
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,11 @@
 //! which pays because it takes just a dozen operations.
 
 use super::DType;
-use super::component::{Component, put};
+use super::component::Component;
 use super::merges::{self, Place};
 use super::moments::squares_of_one;
 use super::op::Op;
+use super::packing::put;
 use super::twofold::Twofold;
 use crate::simd::{SimdTask, dispatch_simd};
 

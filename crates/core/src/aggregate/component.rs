@@ -3,6 +3,7 @@
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
 //! and a count. Several aggregations of one column share components.
 
+use super::packing::{get_i128, put, put_i128};
 use std::ops::Range;
 
 use super::merges::{Distances, Place};
@@ -433,17 +434,4 @@ fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {
         std::cmp::Ordering::Less => [b[at], b[at + 1]],
         std::cmp::Ordering::Equal => [a[at], a[at + 1].wrapping_add(b[at + 1])],
     }
-}
-
-#[inline(always)]
-pub fn put<const W: usize>(out: &mut [u64], at: usize, words: [u64; W]) {
-    out[at..at + W].copy_from_slice(&words);
-}
-
-pub fn get_i128(words: &[u64], at: usize) -> i128 {
-    ((u128::from(words[at + 1]) << 64) | u128::from(words[at])) as i128
-}
-
-pub fn put_i128(out: &mut [u64], at: usize, value: i128) {
-    put(out, at, [value as u64, ((value as u128) >> 64) as u64]);
 }

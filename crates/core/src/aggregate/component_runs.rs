@@ -1,10 +1,11 @@
 //! Components over many partials at once, with one dispatch per component.
 
-use super::component::{Component, get_i128, put, put_i128};
+use super::component::Component;
 use super::double::Double;
 use super::extreme_word;
 use super::merges::squares_between;
 use super::op::Op;
+use super::packing::{get_i128, put, put_i128};
 use super::record::Words;
 use super::twofold::Twofold;
 use crate::simd::{SimdTask, dispatch_simd};

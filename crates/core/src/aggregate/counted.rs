@@ -6,7 +6,7 @@
 //! [`SumF64`]: super::word::SumF64
 
 use super::column::Column;
-use super::component::get_i128;
+use super::packing::get_i128;
 use super::twofold::Twofold;
 use super::widening::{self, Erased};
 use super::word::{SumF64, SumI64};

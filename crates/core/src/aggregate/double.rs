@@ -5,7 +5,7 @@
 //! a relative error of at most 2⁻¹⁰⁰ of its greatest operand. Finite numbers only: an
 //! operation that leaves the floats gives infinity or NaN in its high part or its low one.
 
-use super::twofold::{Twofold, two_product, two_sum};
+use super::rounding::{two_product, two_sum};
 
 /// `high + low`, where `low` is at most half a unit in the last place of `high`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,13 +113,6 @@ impl Double {
     #[inline(always)]
     pub fn is_finite(self) -> bool {
         self.high.is_finite() && self.low.is_finite()
-    }
-}
-
-impl From<Twofold> for Double {
-    #[inline(always)]
-    fn from(sum: Twofold) -> Self {
-        Self::sum(sum.sum, sum.error)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Computes the answers of a record from its components.
 
-use super::component::get_i128;
 use super::component::presence::VALUE;
 use super::double::Double;
-use super::moments::{Scaled, times_power};
+use super::moments::Scaled;
+use super::packing::get_i128;
+use super::rounding::times_power;
 use super::twofold::Twofold;
 use super::{Answer, Cell, DType, NumberRun, extreme_value};
 

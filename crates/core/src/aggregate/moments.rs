@@ -2,7 +2,8 @@
 //! of components.
 
 use super::merges::{Distance, Place};
-use super::twofold::{Twofold, two_product};
+use super::rounding::{times_power, two_product};
+use super::twofold::Twofold;
 
 pub fn float(bits: u64, float: bool) -> f64 {
     if float {
@@ -149,14 +150,6 @@ impl Scaled {
             exponent: words[2] as i64,
         }
     }
-}
-
-/// `value · 2^power`, rounded once: two steps, the first of which is exact for values
-/// around 1.
-pub fn times_power(value: f64, power: i64) -> f64 {
-    let power = power.clamp(-1200, 1200) as i32;
-    let half = power / 2;
-    value * 2_f64.powi(half) * 2_f64.powi(power - half)
 }
 
 #[cfg(test)]

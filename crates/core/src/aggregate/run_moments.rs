@@ -2,9 +2,10 @@
 //! exact as two floats each, and so are their powers up to some 100 bits.
 
 use super::beyond::Wide;
-use super::component::get_i128;
 use super::double::Double;
-use super::twofold::{Twofold, two_product, two_sum};
+use super::packing::get_i128;
+use super::rounding::{two_product, two_sum};
+use super::twofold::Twofold;
 use crate::simd::{SimdTask, dispatch_simd};
 
 const LANES: usize = 4;

@@ -7,7 +7,7 @@
 //! Methods: [`two_sum`] is TwoSum (Møller 1965; Knuth, *The Art of Computer Programming* 2,
 //! §4.2.2); errors added up beside the sum are the cascaded summation `Sum2` of Ogita, Rump,
 //! Oishi, *Accurate Sum and Dot Product* (SIAM J. Sci. Comput. 26(6), 2005), here as a
-//! monoid. [`two_product`] is TwoProduct (Dekker 1971) with a fused multiply-add for its
+//! monoid. [`two_product`](super::rounding::two_product) is TwoProduct (Dekker 1971) with a fused multiply-add for its
 //! splitting. Not double-double arithmetic: the pair is not renormalised.
 //!
 //! Negative zero is the identity, and only the identity: `-0.0 + x == x` for every `x`,
@@ -19,23 +19,8 @@
 
 use super::beyond::{Beyond, Wide};
 use super::double::Double;
+use super::rounding::two_sum;
 use crate::snapshot::{Codec, Reader, Result, Writer};
-
-/// `a + b` and its exact rounding error.
-#[inline]
-pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let b_part = sum - a;
-    let error = (a - (sum - b_part)) + (b - b_part);
-    (sum, error)
-}
-
-/// `a · b` and its exact rounding error.
-#[inline]
-pub fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let product = a * b;
-    (product, a.mul_add(b, -product))
-}
 
 /// An unevaluated sum `sum + error`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -280,5 +265,11 @@ impl Codec for Twofold {
             sum: f64::read(input)?,
             error: f64::read(input)?,
         })
+    }
+}
+impl From<Twofold> for Double {
+    #[inline(always)]
+    fn from(sum: Twofold) -> Self {
+        Self::sum(sum.sum, sum.error)
     }
 }

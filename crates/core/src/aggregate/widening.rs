@@ -10,10 +10,11 @@
 //! several values (combined at one time, or of a row with missing values) may not be: sums
 //! keep their remainder in a [`Twofold`], and a product that int64 cannot hold is refused.
 
+use super::packing::{get_i128, put};
 use std::any::Any;
 use std::sync::Arc;
 
-use super::component::{Component, get_i128, presence, put};
+use super::component::{Component, presence};
 use super::moments::Scaled;
 use super::op::Op;
 use super::record::RecordPlan;

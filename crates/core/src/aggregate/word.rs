@@ -2,7 +2,7 @@
 //! the sum of floats, and one maximum for min and max of both.
 
 use super::column::{Column, Values, stage_raw, stage_rows};
-use super::component::get_i128;
+use super::packing::get_i128;
 use super::twofold::Twofold;
 use super::widening::{self, Erased};
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};

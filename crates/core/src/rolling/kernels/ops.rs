@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::PresentCounts;
 use super::prefix_sums::Terms;
 use super::two_stacks::Scan;
-use crate::aggregate::twofold::{Twofold, two_sum};
+use crate::aggregate::rounding::two_sum;
+use crate::aggregate::twofold::Twofold;
 use crate::aggregate::{DType, extreme_word};
 use crate::rolling::output::OutputChunk;
 
