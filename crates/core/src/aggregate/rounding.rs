@@ -1,4 +1,7 @@
 //! Operations on floats with their rounding errors, and scaling by powers of two.
+//!
+//! TwoSum: Møller 1965; Knuth, *The Art of Computer Programming* 2, §4.2.2. TwoProduct: Dekker
+//! 1971, with a fused multiply-add for its splitting.
 
 /// `a + b` and its exact rounding error.
 #[inline]

@@ -4,11 +4,9 @@
 //! the sum makes a fold of any length and grouping as good as one rounding: relative
 //! error ≤ 2⁻⁵⁰ · Σ|x| / |Σx|.
 //!
-//! Methods: [`two_sum`] is TwoSum (Møller 1965; Knuth, *The Art of Computer Programming* 2,
-//! §4.2.2); errors added up beside the sum are the cascaded summation `Sum2` of Ogita, Rump,
+//! Method: errors added up beside the sum are the cascaded summation `Sum2` of Ogita, Rump,
 //! Oishi, *Accurate Sum and Dot Product* (SIAM J. Sci. Comput. 26(6), 2005), here as a
-//! monoid. [`two_product`](super::rounding::two_product) is TwoProduct (Dekker 1971) with a fused multiply-add for its
-//! splitting. Not double-double arithmetic: the pair is not renormalised.
+//! monoid. Not double-double arithmetic: the pair is not renormalised.
 //!
 //! Negative zero is the identity, and only the identity: `-0.0 + x == x` for every `x`,
 //! and no input is ever −0.0 (it is read as 0.0), so "nothing was added" needs no flag.
@@ -267,6 +265,7 @@ impl Codec for Twofold {
         })
     }
 }
+
 impl From<Twofold> for Double {
     #[inline(always)]
     fn from(sum: Twofold) -> Self {
