@@ -156,10 +156,34 @@ def test_wrong_calls_print_one_line(
     assert printed.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", ["--text", "--missing", "--decimal", "--delimiter"])
-def test_options_of_files_that_spark_does_not_know(
-    capsys: pytest.CaptureFixture[str], option: str
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl"])
+def test_keys_beyond_int64_stay_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    keys = ["45395787636214861234", "45395787636214861235", "0.5", "9" * 40, "1" * 40]
+    source, target = tmp_path / name, tmp_path / "out.parquet"
+    lines = [f'{{"t": {at}, "k": {key}}}' for at, key in enumerate(keys)]
+    if name == "in.csv":
+        lines = ["t;k", *(f"{at};{key}" for at, key in enumerate(keys))]
+    source.write_text("\n".join(lines) + "\n")
+    command = ["rolling", str(source), "--on", "t", "--window", "9", "--quiet"]
+    command += ["--engine", "spark", "--agg", "n=count"]
+    command += ["--delimiter", ";"] if name == "in.csv" else []
+    command += ["-o", str(target)]
+    assert main(command) == 2
+    assert "column 'k' holds 9999" in capsys.readouterr().err
+    assert main([*command, "--by", "k"]) == 0
+    got = pq.read_table(target).sort_by("t")
+    assert got["k"].to_pylist() == keys
+    assert got["n_9"].to_pylist() == [1] * len(keys)
+    assert main([*command[:-1], str(tmp_path / "text.parquet"), "--text", "k"]) == 0
+
+
+def test_options_of_files_that_spark_does_not_take(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = ["--on", "t", "--window", "9", "--agg", "n=count", "--engine", "spark"]
-    assert main(["rolling", "in.csv", *given, option, ","]) == 2
-    assert f"{option} does not go with --engine spark" in capsys.readouterr().err
+    for more in (["--missing", "-"], ["--decimal", ","], ["--time-unit", "s"]):
+        assert main(["rolling", "in.csv", *given, *more]) == 2
+        assert f"{more[0]} does not go with --engine spark" in capsys.readouterr().err

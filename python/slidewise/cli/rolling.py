@@ -36,10 +36,7 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _COPIES_OF_TABLE = 3
 
 # The options that Spark, which reads files by itself, does not know.
-_IN_PROCESS = (
-    *("plot", "memory", "text", "missing", "decimal", "encoding", "time_unit"),
-    "delimiter",
-)
+_IN_PROCESS = ("plot", "memory", "missing", "decimal", "time_unit")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -304,6 +301,7 @@ def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
             options.then_by,
             _PREVIEW,
             options.time_format,
+            read_form(options),
         )
     if shown is not None:
         print_table(shown, _shown(spec))

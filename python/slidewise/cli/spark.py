@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import functions
 from pyspark.sql.types import (
     DateType,
+    DecimalType,
+    DoubleType,
     StringType,
     StructField,
     StructType,
@@ -24,7 +27,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from slidewise.errors import SlidewiseError, SpecError
+from slidewise.errors import Argument, SlidewiseError, SpecError
+from slidewise.io.text_form import TextForm
 from slidewise.spark.batch import transform_batch
 from slidewise.spark.local_session import existing_session, session
 from slidewise.spark.options import BatchOptions, check_order
@@ -47,6 +51,9 @@ _TIMES = (DateType, TimestampType, TimestampNTZType)
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 # An error of slidewise in the message of a failed job.
 _OWN_ERROR = re.compile(r"slidewise\.errors\.\w+: (.*)")
+# Integers that a float may round, and those beyond 64 bits.
+_ROUNDED = r"^[+-]?0*[1-9]\d{15,}$"
+_BEYOND = r"^[+-]?0*[1-9]\d{19,}$"
 
 
 def roll(
@@ -56,6 +63,7 @@ def roll(
     then_by: Sequence[str] | None,
     preview: int,
     time_format: str | None = None,
+    form: TextForm = TextForm(),  # noqa: B008 - immutable
 ) -> pa.Table | None:
     """Rolling aggregates of a file or folder, into a folder.
 
@@ -66,6 +74,7 @@ def roll(
         then_by: The columns that order rows of equal time.
         preview: The number of first rows to return.
         time_format: The format of times that are text.
+        form: The delimiter and encoding of text, and the columns to read as text.
 
     Returns:
         The first rows, if there is no target.
@@ -82,7 +91,7 @@ def roll(
     if not Path(source).exists():
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
-        rows = _read(spark, source, spec, time_format)
+        rows = _read(spark, source, spec, time_format, form)
         frame = transform_batch(rows, spec, options)
         if target is None:
             return to_arrow(frame.limit(preview))
@@ -166,24 +175,74 @@ def _printing_to(log: Path) -> Iterator[None]:
             os.close(before)
 
 
-def _read(spark: Any, source: str, spec: Spec, time_format: str | None) -> Any:
+def _read(
+    spark: Any, source: str, spec: Spec, time_format: str | None, form: TextForm
+) -> Any:
     """The rows of a file or folder, times read as from a file without Spark."""
     kind = _kind(source)
+    form.refuse_for({"csv": "CSV", "json": "JSON"}.get(kind, kind), Path(source))
     reader = spark.read.format(kind)
     if kind == "csv":
-        separator = "\t" if source.endswith(".tsv") else ","
+        separator = form.delimiter or ("\t" if source.endswith(".tsv") else ",")
         reader = reader.options(header=True, inferSchema=True, sep=separator)
+    if form.encoding is not None:
+        reader = reader.option("encoding", form.encoding)
     df = reader.load(source)
+    text = set(form.text)
     if kind == "csv" and time_format is not None:
         # Spark has already parsed the times that it recognizes.
-        fields = [
-            StructField(field.name, StringType())
-            if field.name in spec.times and isinstance(field.dataType, _TIMES)
-            else field
-            for field in df.schema
-        ]
-        df = reader.schema(StructType(fields)).load(source)
+        times = (field for field in df.schema if isinstance(field.dataType, _TIMES))
+        text |= {field.name for field in times if field.name in spec.times}
+    if kind != "parquet":
+        text |= _large_keys(df, reader, source, spec, text)
+    if text:
+        df = reader.schema(_with_text(df.schema, text)).load(source)
     return read_text_times(df, spec.times, time_format)
+
+
+def _with_text(schema: Any, names: Collection[str]) -> Any:
+    return StructType(
+        [
+            StructField(field.name, StringType()) if field.name in names else field
+            for field in schema
+        ]
+    )
+
+
+def _large_keys(
+    df: Any, reader: Any, source: str, spec: Spec, text: Collection[str]
+) -> set[str]:
+    """The keys with integers beyond int64, which Spark reads as decimals or floats.
+
+    Raises:
+        SpecError: If another column has one.
+    """
+    # Spark takes a column of integers for decimals, or for floats beside fractions.
+    patterns = {
+        field.name: _ROUNDED
+        if field.name in spec.by or isinstance(field.dataType, DecimalType)
+        else _BEYOND
+        for field in df.schema
+        if isinstance(field.dataType, DecimalType | DoubleType)
+        and field.name not in text
+    }
+    if not patterns:
+        return set()
+    written = reader.schema(_with_text(df.schema, patterns)).load(source)
+    large = []
+    for name, pattern in patterns.items():
+        value = functions.trim(functions.col(f"`{name}`"))
+        found = functions.max(functions.when(value.rlike(pattern), value))
+        large.append(found.alias(name))
+    (row,) = written.agg(*large).collect()
+    keys = {name for name in patterns if row[name] is not None}
+    for name in keys.difference(spec.by):
+        raise SpecError(
+            f"column {name!r} holds {row[name]}, which Spark's integers do not hold: "
+            "read the column as text with ",
+            Argument("text", name),
+        )
+    return keys
 
 
 def _kind(path: str) -> str:
