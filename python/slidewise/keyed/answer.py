@@ -83,7 +83,7 @@ class FromEntries:
         """Inserts the rows of a batch; gives their results as of arrival."""
         query, shard = self._query, self._shard
         if query.spec.arrival is None:
-            shard.append(query.sort_batch(rows), waits=False)
+            shard.append(query.sort_batch(rows), pending=False)
             shard.apply()
             return self.at(rows)
         places = row_numbers(len(rows)).cast(pa.int64())
@@ -138,5 +138,5 @@ class FromRows:
         behind = LATEST if query.rows else 0
         earlier = shard.log.take(shard.numbers_between(rows, query.reach, behind))
         answers = query.answer_arrival(earlier, rows)
-        shard.append(batch, waits=False)
+        shard.append(batch, pending=False)
         return answers

@@ -67,9 +67,18 @@ def _how(query: KeyedQuery) -> str:
     """Describes what results are computed from."""
     if query.folds:
         return "folds of the entries of a key"
-    if query.sessions or query.closing or query.reaching or query.rows:
+    if (
+        query.sessions
+        or query.row_closed_window
+        or query.backward_windows
+        or query.rows
+    ):
         what = "a session" if query.sessions else "windows of rows(n)"
-        by_rows = [query.closing] if query.closing else query.reaching
+        by_rows = (
+            [query.row_closed_window]
+            if query.row_closed_window
+            else query.backward_windows
+        )
         what = ", ".join(map(repr, by_rows)) or what
         return f"from all rows of a key: {what} may begin at any of them"
     _, call = query.request([])
@@ -82,7 +91,7 @@ def _queries(shard: Shard, watermark: int | None) -> str:
     """Describes the windows that `query` answers, and at which times."""
     if shard.query.sessions:
         return "query: not for sessions, which have no length"
-    if shard.query.until:
+    if shard.query.flag_column:
         since = "any time"
         if watermark is not None and shard.log.latest_lost() is not None:
             at = format_tick(watermark, shard.query.times)

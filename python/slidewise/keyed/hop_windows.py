@@ -85,7 +85,7 @@ def table_of_windows(
 
 def answer_empty(query: KeyedQuery, windows: pa.Table) -> pa.Table:
     """The results of empty windows, given by keys and their stops in `TIME`."""
-    results = answer_windows(query, empty_table(query.kept_schema), windows)
+    results = answer_windows(query, empty_table(query.stored_schema), windows)
     table = table_of_windows(query, windows, results)
     return without_marks(table)
 
@@ -204,7 +204,7 @@ def answer_none(query: KeyedQuery) -> pa.Table:
         table = joined(query, [(part, answer_none(part)) for part in query.parts])
         assert table is not None, "a query has a part"
         return table
-    rows = empty_table(query.kept_schema)
-    if query.sessions or query.closing:
+    rows = empty_table(query.stored_schema)
+    if query.sessions or query.row_closed_window:
         return answer_sessions(query, rows, 0)
     return answer_empty(query, empty_table(query.ended))

@@ -24,7 +24,7 @@ from slidewise.spec.windows.row_count import RowCount
 from slidewise.spec.windows.trailing import Trailing
 from slidewise.table.time_columns import window_ticks
 
-__all__ = ["Horizon", "kept_ticks", "parse_keep"]
+__all__ = ["Horizon", "parse_keep", "retention_ticks"]
 
 _LARGEST = 2**63 - 1
 
@@ -42,7 +42,7 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     return length
 
 
-def kept_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
+def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     """How long rows are kept behind the watermark, in ticks.
 
     Every window up to the horizon can then be queried at the watermark and later.
@@ -62,12 +62,12 @@ class Horizon:
 
     Attributes:
         query: The query.
-        kept: How long rows are kept behind the watermark, in ticks.
+        retention: How long rows are kept behind the watermark, in ticks.
         evicted: The time up to which rows may be evicted; None if none are.
     """
 
     query: KeyedQuery
-    kept: int
+    retention: int
     evicted: int | None
 
     @cached_property
@@ -81,9 +81,9 @@ class Horizon:
         """The length of the longest window that can be queried, in ticks."""
         window = self._pattern
         if window is None:
-            return self.kept
+            return self.retention
         step = self.query.step if window.includes_start else 0
-        return self.kept - step - self._shift(window)
+        return self.retention - step - self._shift(window)
 
     def _shift(self, window: Window) -> int:
         return 0 if window.lag is None else self.query.ticks_of(window.lag)
@@ -109,7 +109,7 @@ class Horizon:
         if windows is None:
             windows_of = (window.as_query() for window in self.query.spec.windows)
             return tuple(dict.fromkeys(windows_of))
-        if self.query.until:
+        if self.query.flag_column:
             raise SpecError(
                 Argument("windows"),
                 " does not apply beside a window that a flag closes, whose rows leave "
@@ -221,7 +221,11 @@ class Horizon:
                     f"{format_tick(earliest, times)}, the watermark, or later"
                 )
             unit = times.unit
-            kept = str(self.kept) if unit is None else spell_duration(self.kept * unit)
+            kept = (
+                str(self.retention)
+                if unit is None
+                else spell_duration(self.retention * unit)
+            )
             raise SpecError(
                 f"the window {window.label!r} at {tick} begins before rows that were "
                 f"evicted: the windows keep {kept} behind the watermark. Ask for "

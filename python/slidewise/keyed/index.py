@@ -27,7 +27,7 @@ from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["EARLIEST", "LATEST", "Index", "Undecoded"]
+__all__ = ["EARLIEST", "LATEST", "DirectQuery", "Index"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 # The number of changes of a query point in the first step, and its growth per step.
@@ -37,7 +37,7 @@ _MAX_KEPT_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Undecoded:
+class DirectQuery:
     """Windows whose results are the kernel's answers, without decoding.
 
     Attributes:
@@ -45,14 +45,14 @@ class Undecoded:
         prepared: The windows, and the names of the results, for the store.
         names: These names.
         schema: The schema of a record batch of the results.
-        alike: Per result, an empty column with its properties.
+        templates: Per result, an empty column with its properties.
     """
 
     store: _core.KeyedStore
     prepared: _core.PreparedQuery
     names: frozenset[str]
     schema: pa.Schema
-    alike: list[Result]
+    templates: list[Result]
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
@@ -71,7 +71,7 @@ class Index:
         self._by = list(query.spec.by)
         self._calls: dict[tuple[Window, ...], KernelCall] = {}
         # For the windows of the last query, usually those of the Spec.
-        self._undecoded: tuple[tuple[Window, ...], Undecoded | None] | None = None
+        self._direct: tuple[tuple[Window, ...], DirectQuery | None] | None = None
         self._stored: list[int] = []
         calls: list[Any] = []
         _, call = query.request([])
@@ -88,7 +88,7 @@ class Index:
                 for kind, of, by, number in query.entry_calls
             ]
         stored = [columns[at] for at in self._stored]
-        keys = self.keys_of(empty_table(query.kept_schema))
+        keys = self.keys_of(empty_table(query.stored_schema))
         self.numbered = query.finds_rows
         self.store = _core.KeyedStore(calls, keys, stored, natives, self.numbered)
 
@@ -96,17 +96,17 @@ class Index:
         """The key columns of a table."""
         return [_column(rows, name) for name in self._by]
 
-    def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> int:
+    def insert(self, rows: pa.Table, removals: pa.Table | None = None) -> int:
         """Inserts rows of the state with their numbers, in the order of the query.
 
-        The rows in `gone`, with their numbers, are removed in the same step.
+        The rows in `removals`, with their numbers, are removed in the same step.
 
         Returns:
-            The number of keys of these rows, those of `gone` included.
+            The number of keys of these rows, those of `removals` included.
         """
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
-        inputs, removed = self._inputs(rows), self._entries(gone)
+        inputs, removed = self._inputs(rows), self._entries(removals)
         return self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
 
     def _entries(self, rows: pa.Table | None) -> tuple[Any, ...] | None:
@@ -121,24 +121,24 @@ class Index:
         arrivals: pa.Array,
         windows: tuple[Window, ...],
         name_row: Callable[[int], str],
-        gone: pa.Table,
+        removals: pa.Table,
     ) -> tuple[list[Any], int]:
         """Inserts rows in order of arrival; gives their results as of arrival.
 
-        It also gives the number of their keys, those of `gone` included.
+        It also gives the number of their keys, those of `removals` included.
 
         Args:
             rows: Rows of the state with their numbers.
             arrivals: When each arrived; equal ones have arrived together.
             windows: Windows of time, which end at the times of the rows.
             name_row: Names a row in messages.
-            gone: As for `insert`.
+            removals: As for `insert`.
 
         Raises:
             ResultOverflowError: As for `rolling`.
         """
         call = self.call(windows).naming(name_row)
-        removed = self._entries(gone)
+        removed = self._entries(removals)
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
         (answers, beyond), changed = self.store.insert_answering(
@@ -203,27 +203,25 @@ class Index:
         name_row: Callable[[int], str],
     ) -> list[pa.Array]:
         """As `answers`, but a list of columns, window by window."""
-        undecoded = self.undecoded(windows)
-        found = (
-            None if undecoded is None else undecoded.answers(self.keys_of(keys), ticks)
-        )
+        direct = self.direct(windows)
+        found = None if direct is None else direct.answers(self.keys_of(keys), ticks)
         if found is not None:
             return list(found.columns)
         answers = self.answers(keys, ticks, windows, name_row)
         return [result.array for window in answers for result in window.values()]
 
-    def undecoded(self, windows: tuple[Window, ...]) -> "Undecoded | None":
-        """The `Undecoded` of some windows; None if their answers must be decoded."""
-        known = self._undecoded
+    def direct(self, windows: tuple[Window, ...]) -> "DirectQuery | None":
+        """The `DirectQuery` of some windows; None if their answers must be decoded."""
+        known = self._direct
         if known is None or known[0] != windows:
-            known = self._undecoded = windows, self._find_undecoded(windows)
+            known = self._direct = windows, self._find_direct(windows)
         return known[1]
 
-    def _find_undecoded(self, windows: tuple[Window, ...]) -> "Undecoded | None":
+    def _find_direct(self, windows: tuple[Window, ...]) -> "DirectQuery | None":
         spec = self.query.spec
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
-        none, ticks = empty_table(self.query.kept_schema), pa.array([], pa.int64())
+        none, ticks = empty_table(self.query.stored_schema), pa.array([], pa.int64())
         call = self.call(windows)
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
@@ -231,8 +229,8 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         names: dict[int, str] = {}
         for (name, agg), ((at, *others), _) in zip(spec.aggs, call.reads, strict=True):
-            undecoded = not others and agg.record.undecoded
-            if not undecoded or results[name].array.type != kinds[at] or at in names:
+            direct = not others and agg.record.undecoded
+            if not direct or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
         of_windows = [
@@ -241,17 +239,17 @@ class Index:
         ]
         floats = [pa.types.is_floating(kind) for kind in kinds]
         prepared = _core.PreparedQuery(call.spans, of_windows, floats)
-        alike = [results[name] for name, _ in spec.aggs] * len(windows)
+        templates = [results[name] for name, _ in spec.aggs] * len(windows)
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        return Undecoded(self.store, prepared, frozenset(every), schema, alike)
+        return DirectQuery(self.store, prepared, frozenset(every), schema, templates)
 
     def call(self, windows: tuple[Window, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
-            table = self.query.timed(empty_table(self.query.kept_schema))
+            table = self.query.timed(empty_table(self.query.stored_schema))
             spec = derive(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.

@@ -7,7 +7,7 @@ from typing import Self
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.keyed.horizon import kept_ticks, parse_keep
+from slidewise.keyed.horizon import parse_keep, retention_ticks
 from slidewise.keyed.query import LATE, KeyedQuery
 from slidewise.keyed.validation import (
     LATE_ROWS,
@@ -94,7 +94,7 @@ class Options:
     def ticks(self, query: KeyedQuery) -> tuple[int, int]:
         """How far the watermark stays behind, and how long rows are kept behind it."""
         delay = window_ticks(self.late, query.times) if self.late.amount else 0
-        return delay, kept_ticks(query, delay, self.keep)
+        return delay, retention_ticks(query, delay, self.keep)
 
     def output(self, query: KeyedQuery) -> pa.Schema:
         """The columns of what is emitted."""

@@ -81,7 +81,7 @@ def key_table(query: KeyedQuery, key: Any) -> pa.Table:
     """
     values = _key_values(query.spec.by, key)
     columns = {
-        name: _key_array(name, [value], query.kept_schema.field(name).type)
+        name: _key_array(name, [value], query.stored_schema.field(name).type)
         for name, value in values.items()
     }
     return pa.table(columns or {NUMBER: row_numbers(1)})
@@ -220,7 +220,7 @@ def keys_of(query: KeyedQuery, target: Frame | Lists) -> pa.Table:
     require(target, query.spec.by, "keys=")
     columns = {}
     for name in query.spec.by:
-        kind = query.kept_schema.field(name).type
+        kind = query.stored_schema.field(name).type
         if isinstance(target, Lists):
             columns[name] = _key_array(name, target.values(name), kind)
             continue
@@ -330,7 +330,7 @@ def _plus_table(
 ) -> pa.Table:
     """Extra rows in the columns of the state, without keys and times."""
     columns, keys, read = {}, {*query.spec.by}, {*query.spec.columns}
-    for field in query.kept_schema:
+    for field in query.stored_schema:
         if field.name == TIME or field.name in keys:
             continue
         columns[field.name] = given.get(field.name, pa.nulls(rows, field.type))

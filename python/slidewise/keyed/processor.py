@@ -154,7 +154,7 @@ class Processor:
         rows, _ = query.arrived(rows)
         query.refuse_values(rows)
         rows, _ = shard.apply_deletes(rows)
-        shard.append(query.sort_batch(rows), waits=False)
+        shard.append(query.sort_batch(rows), pending=False)
         shard.apply()
 
     def begin(self, history: int) -> None:

@@ -87,7 +87,7 @@ class KeyedQuery:
         return _DAY if pa.types.is_date64(self.times.original.type) else 1
 
     @cached_property
-    def _kept(self) -> tuple[str, ...]:
+    def _stored_columns(self) -> tuple[str, ...]:
         """The columns of the state: keys, aggregated columns, and those of `then_by`.
 
         If rows may be emitted again, all columns.
@@ -100,14 +100,16 @@ class KeyedQuery:
         return tuple(name for name in names if name != self.spec.on)
 
     @cached_property
-    def kept_schema(self) -> pa.Schema:
+    def stored_schema(self) -> pa.Schema:
         """The columns of rows that stay in the state, and the ticks."""
         fields = [pa.field(TIME, pa.int64())]
-        fields += [pa.field(name, self.stored_type(name)) for name in self._kept]
+        fields += [
+            pa.field(name, self.stored_type(name)) for name in self._stored_columns
+        ]
         return pa.schema(fields)
 
     @cached_property
-    def waiting(self) -> pa.Schema:
+    def pending_schema(self) -> pa.Schema:
         """The columns of rows that wait for the watermark: all of them.
 
         The column of times is made from the ticks.
@@ -142,40 +144,42 @@ class KeyedQuery:
         return any(not (w.on_grid or w.by_position) for w in windows)
 
     @cached_property
-    def closing(self) -> Window | None:
+    def row_closed_window(self) -> Window | None:
         """The window that rows close, if there is one."""
         windows = self.spec.windows if self.spec.is_hopping else ()
         return next((window for window in windows if window.by_position), None)
 
     @cached_property
-    def until(self) -> str | None:
+    def flag_column(self) -> str | None:
         """The column of flags, if these close windows."""
-        columns = () if self.closing is None else self.closing.columns
+        columns = (
+            () if self.row_closed_window is None else self.row_closed_window.columns
+        )
         return columns[0] if columns else None
 
     @cached_property
-    def reaching(self) -> tuple[Window, ...]:
+    def backward_windows(self) -> tuple[Window, ...]:
         """The windows that end with a row, and whose start depends on other rows."""
         windows = () if self.spec.is_hopping else self.spec.windows
         return tuple(window for window in windows if window.by_position)
 
-    def closers(self, rows: pa.Table) -> pa.Table:
+    def closing_rows(self, rows: pa.Table) -> pa.Table:
         """A copy of the rows that may close a window, by key, time and number."""
         places = row_numbers(len(rows))
-        if self.until is not None:
-            flags = rows[self.until].cast(pa.bool_()).combine_chunks()
+        if self.flag_column is not None:
+            flags = rows[self.flag_column].cast(pa.bool_()).combine_chunks()
             places = places.filter(pc.fill_null(flags, False))
         return rows.select([TIME, *self.spec.by, NUMBER]).take(places).combine_chunks()
 
     @property
     def keeps_rows(self) -> bool:
         """Whether some rows are kept as long as their key."""
-        return bool(self.rows or self.until or self.reaching)
+        return bool(self.rows or self.flag_column or self.backward_windows)
 
     @cached_property
     def ended(self) -> pa.Schema:
         """The columns of the last emitted windows of keys."""
-        keys = empty_table(self.kept_schema).select([TIME, *self.spec.by]).schema
+        keys = empty_table(self.stored_schema).select([TIME, *self.spec.by]).schema
         return keys.append(pa.field(LAST, pa.int64()))
 
     @property
@@ -217,7 +221,12 @@ class KeyedQuery:
     @cached_property
     def folds(self) -> bool:
         """Whether results are folds of entries, which need no rows."""
-        whole = self.rows or self.sessions or self.closing or self.reaching
+        whole = (
+            self.rows
+            or self.sessions
+            or self.row_closed_window
+            or self.backward_windows
+        )
         return not whole and self.request([])[1].folds
 
     @cached_property
@@ -251,7 +260,7 @@ class KeyedQuery:
     def arrived(
         self, rows: pa.Table, *, copies: bool = True
     ) -> tuple[pa.Table, Ends | None]:
-        """A batch in the columns of waiting rows.
+        """A batch in the columns of pending rows.
 
         Args:
             rows: The batch.
@@ -264,10 +273,10 @@ class KeyedQuery:
             SpecError: As for `ticks`.
         """
         columns = [self.ticks(rows)]
-        for one in list(self.waiting)[1:]:
+        for one in list(self.pending_schema)[1:]:
             column = decode_dictionary(one_array(rows.column(one.name)))
             columns.append(column if column.type == one.type else column.cast(one.type))
-        batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.pending_schema)
         if not copies:
             times = pc.min_max(columns[0])
             ends = (times["min"].as_py(), times["max"].as_py()) if len(rows) else None
@@ -275,9 +284,9 @@ class KeyedQuery:
         own, ends = _core.copy_rows(batch)
         return pa.Table.from_batches([pa.record_batch(own)]), ends
 
-    def kept(self, waiting: pa.Table) -> pa.Table:
-        """The columns of waiting rows that stay in the state after their results."""
-        return waiting.select([TIME, *self._kept])
+    def stored(self, pending: pa.Table) -> pa.Table:
+        """The columns of pending rows that stay in the state after their results."""
+        return pending.select([TIME, *self._stored_columns])
 
     def sort(self, rows: pa.Table) -> pa.Table:
         """Sorts rows in order of arrival by time.
@@ -368,7 +377,7 @@ class KeyedQuery:
             SpecError: Naming the column and the row by its key and time, or the time.
         """
         self.refuse_nan(rows, name_row=self.naming(rows))
-        if self.emit != "slide" or self.sessions or self.closing:
+        if self.emit != "slide" or self.sessions or self.row_closed_window:
             return
         bits = 32 if pa.types.is_date32(self.times.original.type) else 64
         for part, window in zip(self.parts, self.spec.windows, strict=True):
@@ -449,7 +458,7 @@ class KeyedQuery:
     ) -> tuple[pa.Table, KernelCall]:
         """Concatenates rows, and binds them to a kernel call."""
         spec = spec or self.spec_of_points
-        parts = [empty_table(self.kept_schema), *tables]
+        parts = [empty_table(self.stored_schema), *tables]
         table = pa.concat_tables(parts, promote_options="default").combine_chunks()
         table = self.timed(table)
         return table, KernelCall(frame(table), spec, history=history)
@@ -471,14 +480,14 @@ class KeyedQuery:
 
         For hopping windows it also counts rows, to find the non-empty windows.
         """
-        counted = self.emit == "slide" and not (self.sessions or self.closing)
+        counted = self.emit == "slide" and not (self.sessions or self.row_closed_window)
         rows = ((ROWS, count()),) if counted else ()
         return derive(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """The results of due rows, in order; all rows before them have arrived."""
         history = len(earlier)
-        _, request = self.request([earlier, self.kept(due)], history=history)
+        _, request = self.request([earlier, self.stored(due)], history=history)
         request.name_row = self.naming(due)
         return _columns(request, None)
 
@@ -492,13 +501,13 @@ class KeyedQuery:
         """The results of new rows, over earlier rows and those that arrived first."""
         points = self.query_points(rows)
         if self.spec.arrival is None and not self.rows:
-            both = pa.concat_tables([earlier, self.kept(rows)]).combine_chunks()
+            both = pa.concat_tables([earlier, self.stored(rows)]).combine_chunks()
             return self.answer_points(self.sort(both) if self.then_by else both, points)
         # rows(n) holds the latest rows that have arrived, so it depends on arrival.
         spec = derive(self.spec, arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
-        new = self.kept(new).append_column(ARRIVAL, self.arrivals(new))
+        new = self.stored(new).append_column(ARRIVAL, self.arrivals(new))
         before = 0 if self.spec.arrival is None else _INT64_MIN
         earlier = earlier.append_column(ARRIVAL, _repeated(before, len(earlier)))
         both = pa.concat_tables([earlier, new]).combine_chunks()
@@ -527,7 +536,7 @@ class KeyedQuery:
         return answers.append_column(CORRECTION, again)
 
     def late_output(self, late: pa.Table) -> pa.Table:
-        """Late rows, in the columns of waiting rows, with null results."""
+        """Late rows, in the columns of pending rows, with null results."""
         table = self.timed(late).select(self.schema.names)
         kinds = [self.output.field(name).type for name in self.spec.results]
         nulls = [pa.nulls(len(late), kind) for kind in kinds]

@@ -22,7 +22,7 @@ from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.index import Undecoded
+from slidewise.keyed.index import DirectQuery
 from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
@@ -109,31 +109,31 @@ class FoldReader:
         self._known: tuple[pa.Schema, Layout | None] | None = None
 
     @cached_property
-    def _undecoded(self) -> Undecoded | None:
+    def _direct(self) -> DirectQuery | None:
         """The windows of the Spec, if their answers need no decoding."""
-        return self.index.undecoded(self._windows)
+        return self.index.direct(self._windows)
 
     def query_key(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
 
         They need it if the kernel's answers must be decoded, or do not fit their type.
         """
-        if self._undecoded is None:
+        if self._direct is None:
             return None
-        return self.index.store.query_key(self._undecoded.prepared, key, tick)
+        return self.index.store.query_key(self._direct.prepared, key, tick)
 
     def query_keys(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
         """As `query_key`, for many keys."""
-        if self._undecoded is None:
+        if self._direct is None:
             return None
-        found = self._undecoded.answers(self.index.keys_of(keys), ticks)
+        found = self._direct.answers(self.index.keys_of(keys), ticks)
         if found is None:
             return None
-        alike = self._undecoded.alike
+        templates = self._direct.templates
         return {
             name: Result(column, like.dtype, like.same_type, like.nullable)
             for name, column, like in zip(
-                found.schema.names, found.columns, alike, strict=True
+                found.schema.names, found.columns, templates, strict=True
             )
         }
 
@@ -145,19 +145,19 @@ class FoldReader:
         None if the table needs `query_keys`, which also raises the errors of a wrong
         table. For a few keys this is twice as fast.
         """
-        undecoded = self._undecoded
-        if undecoded is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
+        direct = self._direct
+        if direct is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
             return None
         schema, known = table.schema, self._known
         if known is None or not schema.equals(known[0], check_metadata=True):
-            known = self._known = schema, self._layout(schema, undecoded)
+            known = self._known = schema, self._layout(schema, direct)
         layout, whole = known[1], isinstance(table, pa.RecordBatch)
         batches = [table] if whole else table.to_batches()
         if layout is None or len(batches) != 1 or (whole and not layout.leads):
             return None
         batch = batches[0]
-        found = undecoded.store.query_batch(
-            undecoded.prepared,
+        found = direct.store.query_batch(
+            direct.prepared,
             [batch.column(at) for at in layout.read],
             layout.keys,
             tick,
@@ -177,15 +177,15 @@ class FoldReader:
 
         The answer contains the given lists, not copies.
         """
-        undecoded = self._undecoded
-        if undecoded is None:
+        direct = self._direct
+        if direct is None:
             return None
         rows = None
         for name, values in keys.items():
             if (
                 not isinstance(values, list)
                 or not isinstance(name, str)
-                or name in undecoded.names
+                or name in direct.names
                 or (rows is not None and len(values) != rows)
             ):
                 return None
@@ -195,26 +195,26 @@ class FoldReader:
         except KeyError:
             return None
         found = (
-            undecoded.store.query_lists(undecoded.prepared, columns, tick)
+            direct.store.query_lists(direct.prepared, columns, tick)
             if columns
             else None
         )
         return None if found is None else {**keys, **found}
 
-    def _layout(self, schema: pa.Schema, undecoded: Undecoded) -> Layout | None:
+    def _layout(self, schema: pa.Schema, direct: DirectQuery) -> Layout | None:
         """The layout of a table of keys; None if its types differ from the state's."""
         names, by = schema.names, self.query.spec.by
         kinds = dict(zip(names, schema.types, strict=True))
-        held = [(name, self.query.kept_schema.field(name).type) for name in by]
+        held = [(name, self.query.stored_schema.field(name).type) for name in by]
         right = by and all(kinds.get(name) == kind for name, kind in held)
-        apart = len(names) == len(kinds) and undecoded.names.isdisjoint(kinds)
+        apart = len(names) == len(kinds) and direct.names.isdisjoint(kinds)
         if not right or not apart:
             return None
         place = {name: at for at, name in enumerate(names)}
         places = [place[name] for name in by]
         if not all(map(_is_copied, schema.types)):
-            return Layout(places, list(range(len(by))), undecoded.schema, leads=False)
-        both = pa.schema([*schema, *undecoded.schema], schema.metadata)
+            return Layout(places, list(range(len(by))), direct.schema, leads=False)
+        both = pa.schema([*schema, *direct.schema], schema.metadata)
         return Layout(list(range(len(names))), places, both, leads=True)
 
     def answer(
@@ -394,11 +394,11 @@ def extra_rows(points: Points, query: KeyedQuery) -> pa.Table:
     """The extra rows of query points, in the columns of the state."""
     assert points.plus is not None, "points without extra rows have none"
     columns, by = [points.ticks], {*query.spec.by}
-    for field in query.kept_schema:
+    for field in query.stored_schema:
         if field.name != TIME:
             held = points.keys if field.name in by else points.plus
             columns.append(held.column(field.name).combine_chunks())
-    return pa.Table.from_arrays(columns, schema=query.kept_schema)
+    return pa.Table.from_arrays(columns, schema=query.stored_schema)
 
 
 def named_by(points: Points, query: KeyedQuery) -> Callable[[int], str]:

@@ -70,7 +70,7 @@ def due_rows(query: KeyedQuery, index: Index, log: RowLog, due: pa.Table) -> pa.
         due: The rows that a watermark passes, sorted by key, time and number. Windows
             that end with an earlier row are left out.
     """
-    window = query.closing
+    window = query.row_closed_window
     assert window is not None, "slides.answer calls this for windows that rows close"
     keys, earliest, latest, counts = by_key(query, due)
     always = _always(len(keys))
@@ -101,7 +101,7 @@ def surplus_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa
 
     Their number per key is a multiple of the slide.
     """
-    window = query.closing
+    window = query.row_closed_window
     assert window is not None, "Shard calls this for windows that rows close"
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))

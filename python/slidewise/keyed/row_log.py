@@ -58,7 +58,7 @@ class Segment(NamedTuple):
         earliest: The time of its earliest row, in ticks.
         latest: The time of its latest row, in ticks.
         nbytes: The bytes of its page.
-        waits: Whether it has all columns, since rows may wait for the watermark.
+        pending: Whether it has all columns, since rows may wait for the watermark.
     """
 
     page: int
@@ -68,7 +68,7 @@ class Segment(NamedTuple):
     earliest: int
     latest: int
     nbytes: int
-    waits: bool
+    pending: bool
 
     @property
     def is_dense(self) -> bool:
@@ -92,8 +92,8 @@ class RowLog:
         self, query: KeyedQuery, pages: Pages, state: dict[str, Any] | None = None
     ) -> None:
         self._query, self._pages = query, pages
-        # The bits of a row, by whether it waits; 0 if a column has no fixed width.
-        self._bits = [_bits(self._schema(waits=waits)) for waits in (False, True)]
+        # The bits of a row, pending or not; 0 if a column has no fixed width.
+        self._bits = [_bits(self._schema(pending=pending)) for pending in (False, True)]
         self.segments: list[Segment] = []
         # The number of the next row.
         self.next_row = 0
@@ -137,13 +137,13 @@ class RowLog:
             checked_ints(page, count)
         before = 0
         for segment in self.segments:
-            *numbers, waits = segment
+            *numbers, pending = segment
             checked_ints(*numbers)
             spans = before <= segment.first < segment.end <= self.next_row
             if not spans or not 0 < segment.rows <= segment.end - segment.first:
                 raise SnapshotError(f"segment {segment.page} overlaps another")
-            if type(waits) is not bool:
-                raise TypeError(f"{waits!r} is not a bool")
+            if type(pending) is not bool:
+                raise TypeError(f"{pending!r} is not a bool")
             before = segment.end
 
     def check(self, pages: Collection[int] | None = None) -> None:
@@ -170,13 +170,13 @@ class RowLog:
         yield from (page for page, _ in self._deletions)
 
     def append(
-        self, rows: pa.Table, *, waits: bool, ends: Ends | None = None
+        self, rows: pa.Table, *, pending: bool, ends: Ends | None = None
     ) -> list[tuple[Segment, pa.Table]]:
-        """Appends rows in the columns of waiting rows.
+        """Appends rows in the columns of pending rows.
 
         Args:
             rows: The rows, in memory that does not change.
-            waits: Whether they wait for the watermark.
+            pending: Whether they wait for the watermark.
             ends: Their earliest and latest times, if these are known.
 
         Returns:
@@ -185,28 +185,28 @@ class RowLog:
         """
         first = self.next_row
         self.next_row += len(rows)
-        kept, stored = self._kept(rows, waits=waits), []
-        nbytes = self._fixed_size(kept, waits=waits) or bytes_of(kept)
+        kept, stored = self._select(rows, pending=pending), []
+        nbytes = self._fixed_size(kept, pending=pending) or bytes_of(kept)
         most = max(1, len(kept) * SEGMENT // max(1, nbytes))
         for start in range(0, len(kept), most):
             part = kept.slice(start, most) if len(kept) > most else kept
             known = ends if part is kept else None
-            segment = self._stored(part, first + start, waits=waits, ends=known)
+            segment = self._stored(part, first + start, pending=pending, ends=known)
             stored.append((segment, self._stored_rows(segment)))
         self.segments += [segment for segment, _ in stored]
         self._merge()
         return stored
 
-    def _kept(self, rows: pa.Table, *, waits: bool) -> pa.Table:
-        schema = self._schema(waits=waits)
+    def _select(self, rows: pa.Table, *, pending: bool) -> pa.Table:
+        schema = self._schema(pending=pending)
         names = [*schema.names, *([NUMBER] if NUMBER in rows.column_names else [])]
         return rows.select(names)
 
-    def _schema(self, *, waits: bool) -> pa.Schema:
-        return self._query.waiting if waits else self._query.kept_schema
+    def _schema(self, *, pending: bool) -> pa.Schema:
+        return self._query.pending_schema if pending else self._query.stored_schema
 
     def _stored(
-        self, rows: pa.Table, first: int, *, waits: bool, ends: Ends | None = None
+        self, rows: pa.Table, first: int, *, pending: bool, ends: Ends | None = None
     ) -> Segment:
         """Stores rows as a segment; numbers are stored only if they have gaps."""
         end = first + len(rows)
@@ -217,20 +217,20 @@ class RowLog:
         if ends is None:
             times = pc.min_max(rows[TIME])
             ends = times["min"].as_py(), times["max"].as_py()
-        page, size = self._added(rows, waits=waits)
-        return Segment(page, first, end, len(rows), *ends, size, waits)
+        page, size = self._added(rows, pending=pending)
+        return Segment(page, first, end, len(rows), *ends, size, pending)
 
-    def _added(self, rows: pa.Table, *, waits: bool) -> tuple[int, int]:
+    def _added(self, rows: pa.Table, *, pending: bool) -> tuple[int, int]:
         """Adds a page of rows; returns it and its approximate bytes.
 
         The bytes depend on the rows alone, not on their memory.
         """
         page = self._pages.add(rows)
-        return page, self._fixed_size(rows, waits=waits) or self._pages.size(page)
+        return page, self._fixed_size(rows, pending=pending) or self._pages.size(page)
 
-    def _fixed_size(self, rows: pa.Table, *, waits: bool) -> int:
+    def _fixed_size(self, rows: pa.Table, *, pending: bool) -> int:
         """The bytes of rows whose columns all have a fixed width; 0 for others."""
-        bits = self._bits[waits]
+        bits = self._bits[pending]
         numbers = 64 if NUMBER in rows.column_names else 0
         return len(rows) * (bits + numbers) // 8 if bits else 0
 
@@ -244,7 +244,7 @@ class RowLog:
 
     def _stored_rows(self, segment: Segment) -> pa.Table:
         """The rows of a segment as stored, with numbers only if they have gaps."""
-        schema = self._schema(waits=segment.waits)
+        schema = self._schema(pending=segment.pending)
         if not segment.is_dense:
             schema = schema.append(_NUMBERS)
         return self._pages.read(segment.page, schema)
@@ -260,11 +260,11 @@ class RowLog:
             rows = self._without_dead(self.rows(segment))
             if segment.first < since:
                 rows = rows.filter(pc.greater_equal(rows[NUMBER], since))
-            yield rows.combine_chunks(), segment.waits
+            yield rows.combine_chunks(), segment.pending
 
     def take(self, numbers: pa.Array) -> pa.Table:
         """The rows with some numbers, all of them alive, in the order of these."""
-        schema = self._query.kept_schema
+        schema = self._query.stored_schema
         ends = [segment.end for segment in self.segments]
         counts, by_segment, back = _core.split_numbers(numbers, ends)
         wanted, start, parts = pa.array(by_segment), 0, [empty_table(schema)]
@@ -319,7 +319,7 @@ class RowLog:
     @property
     def _deletion_schema(self) -> pa.Schema:
         names = [TIME, *self._query.spec.by]
-        return pa.schema([*map(self._query.kept_schema.field, names), _NUMBERS])
+        return pa.schema([*map(self._query.stored_schema.field, names), _NUMBERS])
 
     def _without_dead(self, rows: pa.Table) -> pa.Table:
         """Drops the rows that are behind the horizon or were deleted."""
@@ -364,20 +364,20 @@ class RowLog:
         lost = self.lost
         for segment in self.segments:
             if self.until is not None and segment.earliest <= self.until:
-                dead = self._latest_dead(self._stored_rows(segment))
+                dead = self._latest_expired(self._stored_rows(segment))
                 lost = dead if lost is None else max(dead, lost)
         return lost
 
-    def _latest_dead(self, rows: pa.Table) -> int:
+    def _latest_expired(self, rows: pa.Table) -> int:
         """The time of the latest of some rows at or before the bound."""
         passed = pc.less_equal(rows[TIME], self.until)
         return int(pc.max(rows[TIME].filter(passed)).as_py())
 
-    def _shed(self, rows: pa.Table) -> pa.Table:
+    def _drop_dead(self, rows: pa.Table) -> pa.Table:
         """Drops dead rows, and records their times."""
         dead = self.until is not None and pc.min(rows[TIME]).as_py() <= self.until
         if dead:
-            self.lose(self._latest_dead(rows))
+            self.lose(self._latest_expired(rows))
         return self._without_dead(rows)
 
     @property
@@ -393,7 +393,7 @@ class RowLog:
         """
         kept: list[Segment] = []
         for segment in self.segments:
-            rows = self._shed(self.rows(segment))
+            rows = self._drop_dead(self.rows(segment))
             if is_alive is not None:
                 rows = rows.filter(is_alive(rows)).combine_chunks()
             kept += self._replaced([segment], rows)
@@ -412,22 +412,26 @@ class RowLog:
             return segments
         for segment in segments:
             self._pages.remove(segment.page)
-        return [self._stored(rows, first.first, waits=first.waits)] if len(rows) else []
+        return (
+            [self._stored(rows, first.first, pending=first.pending)]
+            if len(rows)
+            else []
+        )
 
     def release(self, watermark: int) -> None:
-        """Drops the columns that only waiting rows need from segments without any."""
-        if all(not held.waits or held.latest > watermark for held in self.segments):
+        """Drops the columns that only pending rows need from segments without any."""
+        if all(not held.pending or held.latest > watermark for held in self.segments):
             return
-        same = self._query.waiting == self._query.kept_schema
+        same = self._query.pending_schema == self._query.stored_schema
         for at, segment in enumerate(self.segments):
-            if not segment.waits or segment.latest > watermark:
+            if not segment.pending or segment.latest > watermark:
                 continue
             if not same:
-                rows = self._kept(self._stored_rows(segment), waits=False)
+                rows = self._select(self._stored_rows(segment), pending=False)
                 self._pages.remove(segment.page)
-                page, size = self._added(rows, waits=False)
+                page, size = self._added(rows, pending=False)
                 segment = segment._replace(page=page, nbytes=size)
-            self.segments[at] = segment._replace(waits=False)
+            self.segments[at] = segment._replace(pending=False)
         self._merge()
 
     def _merge(self) -> None:
@@ -437,7 +441,7 @@ class RowLog:
             whole = self._joined(segments)
             if whole is None:
                 rows = pa.concat_tables([self.rows(segment) for segment in segments])
-                rows = self._shed(rows.combine_chunks())
+                rows = self._drop_dead(rows.combine_chunks())
                 self.segments[merged] = self._replaced(segments, rows)
             else:
                 self.segments[merged] = [whole]
@@ -455,7 +459,7 @@ class RowLog:
         for segment in segments:
             self._pages.remove(segment.page)
         ends = earliest, max(segment.latest for segment in segments)
-        return self._stored(rows, first.first, waits=first.waits, ends=ends)
+        return self._stored(rows, first.first, pending=first.pending, ends=ends)
 
     def _mergeable(self) -> slice | None:
         """The segments to merge: the last ones of a run, up to some size.
@@ -466,18 +470,18 @@ class RowLog:
         least = max(2, FAN // 2)
         sizes = _sizes(SEGMENT // least, FAN)
         while end:
-            waits, start, held = segments[end - 1].waits, end, 0
+            pending, start, held = segments[end - 1].pending, end, 0
             for size in sizes:
                 while (
                     start
-                    and segments[start - 1].waits == waits
+                    and segments[start - 1].pending == pending
                     and segments[start - 1].nbytes < size
                 ):
                     start -= 1
                     held += segments[start].nbytes
                 if end - start >= least and held >= size:
                     return slice(start, end)
-            while start and segments[start - 1].waits == waits:
+            while start and segments[start - 1].pending == pending:
                 start -= 1
             end = start
         return None

@@ -119,16 +119,16 @@ class Shard:
         if self.query.sessions and self.fired is not None:
             until = max(self.fired - reach, EARLIEST)
             self.note_removed(pa.array(index.store.sessions(reach, until)))
-        if self.query.until and self.fired is not None:
+        if self.query.flag_column and self.fired is not None:
             self.close(index, self.pending.take_due(self.fired))
 
     def _indexed(self, since: int) -> Iterator[pa.Table]:
         """Yields the rows of segments from a number on; records those that wait."""
-        for rows, waits in self.log.alive(since):
-            if self.query.closing:
-                self._wait(self._not_fired(self.query.closers(rows)))
-            elif waits:
-                self._wait(self._not_fired(rows))
+        for rows, pending in self.log.alive(since):
+            if self.query.row_closed_window:
+                self._add_pending(self._not_fired(self.query.closing_rows(rows)))
+            elif pending:
+                self._add_pending(self._not_fired(rows))
             yield rows.select(self.no_rows.column_names)
 
     def close(self, index: Index, ends: pa.Table | None) -> pa.Table:
@@ -154,9 +154,9 @@ class Shard:
         if self.log.is_sparse:
             removed, self._removed = self._removed, array("q")
             buffers = [None, pa.py_buffer(removed)]
-            gone = pa.Array.from_buffers(pa.int64(), len(removed), buffers)
+            removals = pa.Array.from_buffers(pa.int64(), len(removed), buffers)
             self.log.compact(
-                lambda rows: pc.invert(_among(one_array(rows[NUMBER]), gone))
+                lambda rows: pc.invert(_among(one_array(rows[NUMBER]), removals))
             )
 
     def follow(self, log: RowLog, deleted: pa.Array) -> None:
@@ -179,7 +179,7 @@ class Shard:
         )
         removals = rows.filter(new).combine_chunks()
         for pending in self.pending.take():
-            self._wait(self._not_fired(without(pending, removals)))
+            self._add_pending(self._not_fired(without(pending, removals)))
         inserts = [self.no_rows, *self._indexed(log.next_row)]
         rows = pa.concat_tables(inserts).combine_chunks()
         self._insert(self.index, rows, removals)
@@ -190,14 +190,14 @@ class Shard:
 
         If flags close windows, all rows: `close` removes those that were emitted.
         """
-        if self.fired is None or self.query.until:
+        if self.fired is None or self.query.flag_column:
             return rows
         return rows.filter(pc.greater(rows[TIME], self.fired))
 
     @cached_property
     def no_rows(self) -> pa.Table:
         """No rows of the state, with their numbers."""
-        numbered = self.query.kept_schema.append(pa.field(NUMBER, pa.int64()))
+        numbered = self.query.stored_schema.append(pa.field(NUMBER, pa.int64()))
         return empty_table(numbered)
 
     def check(self) -> None:
@@ -227,8 +227,8 @@ class Shard:
         both = pa.concat_tables([held, new.select(held.column_names)]).combine_chunks()
         rest = query.without(both, deleted)[NUMBER].combine_chunks()
         stays = pc.is_in(own, rest)
-        gone = held.filter(pc.invert(pc.is_in(held[NUMBER], rest)))
-        self._remove(gone.combine_chunks())
+        removals = held.filter(pc.invert(pc.is_in(held[NUMBER], rest)))
+        self._remove(removals.combine_chunks())
         return rows.filter(stays).combine_chunks(), deleted
 
     def _remove(self, rows: pa.Table) -> None:
@@ -238,7 +238,7 @@ class Shard:
         self.removals = rows
         self.log.delete(rows)
         for pending in self.pending.take():
-            self._wait(without(pending, rows))
+            self._add_pending(without(pending, rows))
 
     def fire(self, watermark: int) -> None:
         """Records that the results up to a watermark were emitted."""
@@ -249,7 +249,7 @@ class Shard:
         """Drops what was needed for results that have fired now."""
         if self.query.emit == "final" and self.fired is not None:
             self.log.release(self.fired)
-        if self.query.sessions or self.query.until:
+        if self.query.sessions or self.query.flag_column:
             self.compact()
 
     def evict_idle(self, idle: pa.Table, until: int) -> None:
@@ -264,7 +264,7 @@ class Shard:
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return None
-        if self.query.closing or self.query.reaching:
+        if self.query.row_closed_window or self.query.backward_windows:
             return until if self.log.is_sparse else None
         known = self.log.until
         is_worth = known is None or until - known > self.retention // _SHARE
@@ -272,8 +272,8 @@ class Shard:
 
     def evict(self, until: int) -> None:
         """Evicts the rows up to a time that no window can hold."""
-        if self.query.closing or self.query.reaching:
-            find = surplus_rows if self.query.closing else passed_rows
+        if self.query.row_closed_window or self.query.backward_windows:
+            find = surplus_rows if self.query.row_closed_window else passed_rows
             expired = find(self.query, self.index, self.log, until)
             if len(expired):
                 self.log.lose(until)
@@ -288,7 +288,7 @@ class Shard:
 
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""
-        if watermark is None or self.query.sessions or self.query.until:
+        if watermark is None or self.query.sessions or self.query.flag_column:
             return self.log.until
         until = watermark - self.retention
         return until if self.log.until is None else max(until, self.log.until)
@@ -302,18 +302,20 @@ class Shard:
         removed = len(self._removed) * self._removed.itemsize
         return rows + removed + int(self.index.store.nbytes)
 
-    def append(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
+    def append(
+        self, rows: pa.Table, *, pending: bool, ends: Ends | None = None
+    ) -> None:
         """Appends rows of a batch to the log; `apply` inserts them into the index."""
         if not len(rows):
             return
-        for segment, part in self.log.append(rows, waits=waits, ends=ends):
-            if waits:
+        for segment, part in self.log.append(rows, pending=pending, ends=ends):
+            if pending:
                 numbered = self._numbered(part, segment.first)
-                self._wait(numbered, segment.earliest, segment.latest)
+                self._add_pending(numbered, segment.earliest, segment.latest)
         numbered = self._numbered(rows, self.log.next_row - len(rows))
         self._inserts.append(numbered)
-        if self.query.closing:
-            self._wait(self.query.closers(numbered))
+        if self.query.row_closed_window:
+            self._add_pending(self.query.closing_rows(numbered))
 
     def apply(self) -> None:
         """Applies a batch to the index: readers see all of it or nothing."""
@@ -332,7 +334,7 @@ class Shard:
         """
         query = self.query
         rows = self._numbered(batch, self.log.next_row)
-        self.log.append(batch, waits=False)
+        self.log.append(batch, pending=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
         removals, self.removals = self.removals, self.no_rows
         found, keys = self.index.insert_answering(
@@ -348,34 +350,34 @@ class Shard:
         numbers = pc.add(row_numbers(len(rows)).cast(pa.int64()), first)
         return rows.append_column(NUMBER, numbers)
 
-    def _wait(
+    def _add_pending(
         self, rows: pa.Table, earliest: int | None = None, latest: int | None = None
     ) -> None:
-        """Records rows that wait for the watermark."""
-        if not self.query.closing:
+        """Adds rows that wait for the watermark."""
+        if not self.query.row_closed_window:
             numbers = [NUMBER] if self.query.finds_rows else []
-            rows = rows.select([*self.query.waiting.names, *numbers])
+            rows = rows.select([*self.query.pending_schema.names, *numbers])
         self.pending.add(rows, earliest, latest)
 
     def _insert(
-        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+        self, index: Index, rows: pa.Table, removals: pa.Table | None = None
     ) -> int:
         """Inserts rows into an index; rows of equal time in the order of the query.
 
-        The rows in `gone`, with their numbers, are removed in the same step.
+        The rows in `removals`, with their numbers, are removed in the same step.
 
         Returns:
-            The number of keys of these rows, those of `gone` included.
+            The number of keys of these rows, those of `removals` included.
         """
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
-            return index.insert(rows, gone)
-        rows = rows.select([*query.kept_schema.names, NUMBER])
-        held = self._held_in(index, rows, gone)
+            return index.insert(rows, removals)
+        rows = rows.select([*query.stored_schema.names, NUMBER])
+        held = self._held_in(index, rows, removals)
         both = pa.concat_tables([held, rows]).combine_chunks()
-        if gone is not None:
+        if removals is not None:
             names = [*self._by, TIME, NUMBER]
-            held = pa.concat_tables([held.select(names), gone.select(names)])
+            held = pa.concat_tables([held.select(names), removals.select(names)])
         return index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:
@@ -383,11 +385,11 @@ class Shard:
         return self._held_in(self.index, rows)
 
     def _held_in(
-        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+        self, index: Index, rows: pa.Table, removals: pa.Table | None = None
     ) -> pa.Table:
         points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
         ticks = points.column(TIME).combine_chunks()
-        numbers = _left_of(index.numbers(points, ticks, ticks), gone)
+        numbers = _not_removed(index.numbers(points, ticks, ticks), removals)
         return self.log.take(numbers).append_column(NUMBER, numbers)
 
     @cached_property
@@ -423,14 +425,14 @@ class Shard:
         if not len(points):
             return pa.array([], pa.int64())
         keys, first, last, _ = by_key(self.query, points.select([*self._by, TIME]))
-        if self.query.rows or self.query.reaching:
+        if self.query.rows or self.query.backward_windows:
             since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
         else:
             # The index may still have entries of evicted rows.
             least = EARLIEST if self.log.until is None else self.log.until + 1
             since = pc.max_element_wise(subtract_clamped(first, before), least)
         until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
-        return _left_of(self.index.numbers(keys, since, until), self.removals)
+        return _not_removed(self.index.numbers(keys, since, until), self.removals)
 
     def keys(self, watermark: int | None) -> pa.Table:
         """The keys with rows in the horizon, each with its latest time."""
@@ -450,11 +452,11 @@ class Shard:
         return bool(last > watermark - self.retention)
 
 
-def _left_of(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
-    """The numbers that are not in `gone`: the index may still have those."""
-    if gone is None or not len(gone):
+def _not_removed(numbers: pa.Array, removals: pa.Table | None) -> pa.Array:
+    """The numbers that are not in `removals`: the index may still have those."""
+    if removals is None or not len(removals):
         return numbers
-    return numbers.filter(pc.invert(_among(numbers, one_array(gone[NUMBER]))))
+    return numbers.filter(pc.invert(_among(numbers, one_array(removals[NUMBER]))))
 
 
 def _among(numbers: pa.Array, some: pa.Array) -> pa.Array:

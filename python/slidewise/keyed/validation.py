@@ -78,12 +78,12 @@ def checked_query(
     _check_columns(query)
     if emit in ("arrival", "final"):
         refuse_taken(frame(empty_table(schema)), spec.results)
-    rows = empty_table(query.waiting)
+    rows = empty_table(query.pending_schema)
     if emit == "slide":
         results = answer_none(query)
     else:
         points = query.query_points(rows)
-        answers = query.answer_points(empty_table(query.kept_schema), points)
+        answers = query.answer_points(empty_table(query.stored_schema), points)
         results = query.answered(rows, answers)
     output = query.marked(results).schema
     refuse_duplicates(output.names)
@@ -187,7 +187,7 @@ def _check_streamable(query: KeyedQuery) -> None:
 
 def _check_reaching(query: KeyedQuery) -> None:
     """Checks that the start of each window is known when it is answered."""
-    for window in query.reaching:
+    for window in query.backward_windows:
         if query.emit != "final":
             raise SpecError(
                 Argument("emit", query.emit),
@@ -214,9 +214,9 @@ def _check_retractable(query: KeyedQuery) -> None:
             "may join two sessions that were emitted, and one of them could not be "
             "retracted"
         )
-    elif query.closing is not None:
+    elif query.row_closed_window is not None:
         why = (
-            f"of the window {query.closing!r} changes the starts and ends of "
+            f"of the window {query.row_closed_window!r} changes the starts and ends of "
             "later windows, and results that were emitted could not be retracted"
         )
     if why is not None:

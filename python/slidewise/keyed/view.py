@@ -62,7 +62,9 @@ class View:
         if evicted is not None and reader is not None:
             whole_from = evicted + reader.longest
         # With `until`, rows leave with the windows that were emitted.
-        horizon = Horizon(query, shard.retention, watermark if query.until else evicted)
+        horizon = Horizon(
+            query, shard.retention, watermark if query.flag_column else evicted
+        )
         return cls(query, horizon, reader, largest, watermark, latest, whole_from)
 
     def tick(self, at: Any) -> int:

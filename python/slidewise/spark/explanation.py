@@ -82,17 +82,17 @@ def _state(query: KeyedQuery) -> list[str]:
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
     if query.sessions:
         kept = ["until their session is closed"]
-    if query.until:
+    if query.flag_column:
         kept = ["until a flag closes their window"]
-    kept += [f"from where {w!r} begins" for w in query.reaching]
+    kept += [f"from where {w!r} begins" for w in query.backward_windows]
     if query.spec.empty:
         kept.append("the end of the last window of each key for ever")
     if query.rows:
         kept.append(f"the last {query.rows} of each key for ever")
-    if query.closing and not query.until:
-        more = query.closing.slide_rows - 1
+    if query.row_closed_window and not query.flag_column:
+        more = query.row_closed_window.slide_rows - 1
         kept.append(f"up to {more} more of each key, to count them")
-    widths = [_width(field.type) for field in query.kept_schema]
+    widths = [_width(field.type) for field in query.stored_schema]
     unknown = " and its text" if None in widths else ""
     each = sum(width or 4 for width in widths)
     lines = [
@@ -109,7 +109,7 @@ def _state(query: KeyedQuery) -> list[str]:
             "  nothing is folded: a micro-batch reads all rows in the windows of its "
             "keys, as some aggregation needs them"
         )
-    if reach is not None and not (query.sessions or query.until):
+    if reach is not None and not (query.sessions or query.flag_column):
         seconds = reach.amount / 1e9 * (2 if query.corrects else 1)
         lines.append(
             "  with 1,000 rows a second that are about "

@@ -37,14 +37,14 @@ def correct(
     if not len(late):
         return rows, None
     results = _corrected(shard, late, watermark)
-    shard.append(query.sort_batch(late), waits=False)
+    shard.append(query.sort_batch(late), pending=False)
     return rows.filter(in_time).combine_chunks(), results
 
 
 def _corrected(shard: Shard, late: pa.Table, watermark: int) -> pa.Table:
     """The results of late rows, and those that they change."""
     query = shard.query
-    fresh = query.kept(late)
+    fresh = query.stored(late)
     fresh = fresh.append_column(FRESH, pa.repeat(pa.scalar(1, pa.int64()), len(late)))
     near = _near(shard, late, watermark)
     rows = pa.concat_tables([near, fresh], promote_options="default")

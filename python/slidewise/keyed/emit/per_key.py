@@ -64,7 +64,7 @@ class PerKey(Emitter):
         if query.corrects:
             before = self._last_results(rows, watermark)
         rows, deleted = shard.apply_deletes(rows)
-        shard.append(query.sort_batch(rows), waits=False)
+        shard.append(query.sort_batch(rows), pending=False)
         shard.apply()
         results = self._updates(rows, deleted, watermark)
         if before is None:

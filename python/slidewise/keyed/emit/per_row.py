@@ -48,7 +48,7 @@ class AsFinal(Emitter):
         rows, _ = shard.apply_deletes(rows)
         rows, corrections = correct(shard, rows, watermark)
         whole = ends if len(rows) == count else None
-        shard.append(shard.query.sort_batch(rows), waits=True, ends=whole)
+        shard.append(shard.query.sort_batch(rows), pending=True, ends=whole)
         return corrections
 
     def advance(self, watermark: int) -> pa.Table | None:

@@ -86,7 +86,7 @@ class PerWindow(Emitter):
         if query.sessions:
             first = store.next_session(query.reach)
             return None if first is None else int(first) + query.reach
-        if query.closing:
+        if query.row_closed_window:
             return self._shard.pending.earliest
         grids = [part.grid for part in query.parts]
         stops = [store.next_window(g.length, g.every, g.offset, since) for g in grids]
@@ -117,7 +117,7 @@ class PerWindow(Emitter):
             known = self._earliest
             self._earliest = first if known is None else min(first, known)
         whole = ends if len(rows) == count else None
-        shard.append(self._query.sort_batch(rows), waits=False, ends=whole)
+        shard.append(self._query.sort_batch(rows), pending=False, ends=whole)
         return corrections
 
     def advance(self, watermark: int) -> pa.Table | None:
@@ -130,7 +130,7 @@ class PerWindow(Emitter):
         """`advance` for one of the windows."""
         if query.sessions:
             return self._sessions(query, watermark)
-        if query.closing:
+        if query.row_closed_window:
             return self._closed_by_rows(query, watermark)
         since = self._since
         if since is None:
@@ -206,7 +206,7 @@ class PerWindow(Emitter):
             since = shard.history + 1
         if since is None or due is None:
             return None
-        if query.until:
+        if query.flag_column:
             rows = shard.close(shard.index, due)
         else:
             rows = due_rows(query, shard.index, shard.log, due)
