@@ -9,7 +9,8 @@ from keyed_streams import SEEDS
 import slidewise as sw
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.processor import Processor
-from slidewise.keyed.validation import checked_query
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.validation import checked
 from slidewise.spec.spec import Spec
 
 SCHEMA = pa.schema([("t", "int64"), ("k", "int64"), ("x", "int64"), ("stop", "bool")])
@@ -56,7 +57,7 @@ def streamed(
     spec: Spec, history: pa.Table, batches: list[pa.Table], shards: int
 ) -> tuple[list[dict[str, object]], pa.Table, int]:
     """The results, the rows that were in time, and the last watermark."""
-    query = checked_query(spec, SCHEMA, "slide", (), None, corrects=False)
+    query = checked(KeyedQuery(spec, SCHEMA, "slide"))
     states = [Processor(query, MemoryStore()) for _ in range(shards)]
     answers: list[dict[str, object]] = []
     taken, watermark, largest = [history], None, None

@@ -82,6 +82,32 @@ def test_imports_go_down(module: str) -> None:
         assert same or floor_of(other) < floor_of(module), f"{module} -> {other}"
 
 
+# The floors within `keyed`, from the ground up, by the first part of a module's name.
+KEYED_FLOORS = (
+    {"columns", "grid", "damage", "single_times", "casting"},
+    # The plan, and what depends on it alone.
+    {"query", "horizon", "points", "expiry", "hop_windows", "validation", "options"},
+    # Rows, stored and indexed.
+    {"page_store", "snapshots", "row_log", "pending", "index", "row_ends", "shard"},
+    {"reader", "answer"},
+    {"emit"},
+    {"processor", "view", "transaction"},
+    {"stream", "queries", "saved", "explain", "keyed_windows"},
+)
+
+
+def test_modules_of_keyed_import_from_their_floor_and_those_below() -> None:
+    def floor(module: str) -> int:
+        part = module.removeprefix("slidewise.keyed.").split(".")[0]
+        return next(at for at, floor in enumerate(KEYED_FLOORS) if part in floor)
+
+    for module in FILES:
+        if module.startswith("slidewise.keyed."):
+            within = (x for x in GRAPH[module] if x.startswith("slidewise.keyed."))
+            for other in within:
+                assert floor(other) <= floor(module), f"{module} -> {other}"
+
+
 def test_no_module_imports_in_a_circle() -> None:
     try:
         tuple(TopologicalSorter(GRAPH).static_order())

@@ -21,7 +21,8 @@ from streams import (
 
 import slidewise as sw
 from slidewise.errors import SpecError
-from slidewise.keyed.validation import checked_query
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.validation import checked
 from slidewise.spark import rolling
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spec.spec import Spec
@@ -31,9 +32,7 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
 def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> bytes:
     """The guard of the query that most tests run."""
-    query = checked_query(
-        Spec.make(**{**ROLLING, **change}), schema, emit, (), None, corrects=False
-    )
+    query = checked(KeyedQuery(Spec.make(**{**ROLLING, **change}), schema, emit))
     return Guard.of(query, change.pop("buckets", 8)).to_bytes()
 
 

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.keyed.validation import checked_query
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.validation import checked
 from slidewise.spark import arrow_ipc, payload
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
@@ -25,7 +26,7 @@ ROWS = pa.table(
 
 def packer(buckets: int) -> Packer:
     spec = Spec.make(on="t", by="k", windows=5, aggs={"last": sw.last("note")})
-    query = checked_query(spec, SCHEMA, "final", ("t",), None, corrects=False)
+    query = checked(KeyedQuery(spec, SCHEMA, "final", ("t",)))
     return Packer(query, buckets, b"guard", None)
 
 

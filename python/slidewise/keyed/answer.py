@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.frames.base import Result
-from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.columns import LATEST, NUMBER, TIME
 from slidewise.keyed.hop_windows import answer_windows, naming_windows
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.index import LATEST
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.reader import FoldReader
 from slidewise.keyed.shard import Shard

@@ -6,8 +6,10 @@ import pyarrow as pa
 
 __all__ = [
     "ARRIVAL",
+    "EARLIEST",
     "FRESH",
     "LAST",
+    "LATEST",
     "NUMBER",
     "RESERVED",
     "ROWS",
@@ -19,6 +21,8 @@ __all__ = [
     "one_batch",
 ]
 
+# The bounds of ticks.
+EARLIEST, LATEST = -(2**63), 2**63 - 1
 # The time of a row in ticks, as int64.
 TIME = "__time"
 # The number of a row in the log, or in its batch.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
-from slidewise.keyed.columns import TIME, int64_view
+from slidewise.keyed.columns import LATEST, TIME, int64_view
 from slidewise.keyed.horizon import Horizon
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
@@ -29,7 +29,7 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 
 __all__ = ["changes_of_folds", "changes_of_rows"]
 
-_INT64, _CODE, _LARGEST = pa.int64(), pa.uint32(), 2**63 - 1
+_INT64, _CODE = pa.int64(), pa.uint32()
 # The number of times of a query point in the first step, and its growth per step.
 _FIRST_TIMES, _GROWTH = 1, 8
 # The greatest number of windows that a step answers.
@@ -126,7 +126,7 @@ class _Points:
             high = bisect_right(keys, code, low)
             low = bisect_left(ticks, since, low, high)
             # A row of the last time never leaves.
-            high = bisect_right(ticks, min(until, _LARGEST - 1), low, high)
+            high = bisect_right(ticks, min(until, LATEST - 1), low, high)
             self._left.append((low, high))
             self._ends.append(until)
 

@@ -15,8 +15,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result, empty_table
-from slidewise.keyed.columns import FRESH, ROWS, TIME
-from slidewise.keyed.index import LATEST
+from slidewise.keyed.columns import FRESH, LATEST, ROWS, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 from slidewise.table.asof import query_points_of

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
+from slidewise.keyed.columns import EARLIEST, LATEST
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import format_tick
 from slidewise.spec.durations import (
@@ -25,8 +26,6 @@ from slidewise.spec.windows.trailing import Trailing
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["Horizon", "parse_keep", "retention_ticks"]
-
-_LARGEST = 2**63 - 1
 
 
 def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
@@ -53,7 +52,7 @@ def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     rolling = (window for window in query.spec.windows if window.per_row)
     starts = any(window.includes_start for window in rolling)
     kept += query.step if starts else 0
-    return min(kept, _LARGEST)
+    return min(kept, LATEST)
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,8 @@ class Horizon:
     def after(self, times: pa.Array, lag: int) -> pa.Array:
         """Times and a distance; null beyond the last time that the column can hold."""
         is_date = pa.types.is_date32(self.query.times.original.type)
-        latest = 2**31 - 1 if is_date else _LARGEST
-        if lag > _LARGEST:  # Arrow cannot add it, though a sum may fit
+        latest = 2**31 - 1 if is_date else LATEST
+        if lag > LATEST:  # Arrow cannot add it, though a sum may fit
             ticks = times.to_pylist()
             fits = (at is not None and at + lag <= latest for at in ticks)
             sums = [
@@ -209,7 +208,7 @@ class Horizon:
         for window in windows:
             latest = evicted if window.timed is None else min(lost, evicted)
             earliest = self._earliest(window, latest)
-            bound = min(max(earliest, -_LARGEST - 1), _LARGEST)
+            bound = min(max(earliest, EARLIEST), LATEST)
             behind = pc.index(pc.less(ticks, bound), True).as_py()
             if behind < 0:
                 continue

@@ -27,9 +27,8 @@ from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["EARLIEST", "LATEST", "DirectQuery", "Index"]
+__all__ = ["DirectQuery", "Index"]
 
-EARLIEST, LATEST = -(2**63), 2**63 - 1
 # The number of changes of a query point in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
 # The number of sets of windows whose calls are kept.

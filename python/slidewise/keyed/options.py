@@ -13,7 +13,7 @@ from slidewise.keyed.validation import (
     LATE_ROWS,
     check_emit,
     check_options,
-    checked_query,
+    checked,
     parse_late,
     refuse_flag,
 )
@@ -82,14 +82,9 @@ class Options:
         """The query, once the columns are known."""
         if self.flags:
             refuse_flag([*schema.names, *self.spec.results], self.late_rows)
-        return checked_query(
-            self.spec,
-            schema,
-            self.emit,
-            self.then_by,
-            self.deletes,
-            corrects=self.late_rows == "correct",
-        )
+        corrects = self.late_rows == "correct"
+        options = (self.emit, self.then_by, self.deletes, corrects)
+        return checked(KeyedQuery(self.spec, schema, *options))
 
     def ticks(self, query: KeyedQuery) -> tuple[int, int]:
         """How far the watermark stays behind, and how long rows are kept behind it."""

@@ -19,7 +19,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import empty_table, one_array
-from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
+from slidewise.keyed.columns import ARRIVAL, EARLIEST, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
 from slidewise.spec.durations import Length
 from slidewise.spec.spec import Spec, derive
@@ -46,7 +46,6 @@ __all__ = ["CORRECTION", "LATE", "KeyedQuery", "flagged", "later_than"]
 LATE = "_late"
 CORRECTION = "_correction"
 
-_INT64_MIN = -(2**63)
 # In the milliseconds of a date64.
 _DAY = 86_400_000
 
@@ -508,7 +507,7 @@ class KeyedQuery:
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
         new = self.stored(new).append_column(ARRIVAL, self.arrivals(new))
-        before = 0 if self.spec.arrival is None else _INT64_MIN
+        before = 0 if self.spec.arrival is None else EARLIEST
         earlier = earlier.append_column(ARRIVAL, _repeated(before, len(earlier)))
         both = pa.concat_tables([earlier, new]).combine_chunks()
         if self.then_by and self.spec.arrival is None:
@@ -566,7 +565,7 @@ def later_than(ticks: pa.Array, bound: int) -> pa.Array:
         >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
         [True, True]
     """
-    if bound < _INT64_MIN:
+    if bound < EARLIEST:
         return pc.is_valid(ticks)
     return pc.greater(ticks, bound)
 

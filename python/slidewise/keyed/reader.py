@@ -19,7 +19,7 @@ from slidewise.caching import cached_property
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result
-from slidewise.keyed.columns import TIME, int64_view
+from slidewise.keyed.columns import LATEST, TIME, int64_view
 from slidewise.keyed.expiry import changes_of_rows
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import DirectQuery
@@ -43,7 +43,6 @@ _MAX_KERNEL_ROWS = 1 << 20
 # The most points whose answers come as one Arrow message.
 _MAX_MESSAGE_ROWS = 4096
 _CODE = pa.uint32()
-_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +270,7 @@ class RowReader:
         expires = horizon if expiry else None
         reach = max(window.reach(self._query.ticks_of) for window in windows)
         if any(window.chained for window in windows):
-            reach = _LARGEST
+            reach = LATEST
         most = max(window.rows for window in windows)
         ends = points.keys.append_column(TIME, points.ticks)
         rows = self._shard.log.take(self._shard.numbers_between(ends, reach, 0))

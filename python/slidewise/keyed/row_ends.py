@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.keyed.columns import NUMBER, TIME
-from slidewise.keyed.index import EARLIEST, Index
+from slidewise.keyed.columns import EARLIEST, NUMBER, TIME
+from slidewise.keyed.index import Index
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
 from slidewise.table.encoding import row_numbers

@@ -16,10 +16,18 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.caching import cached_property
 from slidewise.frames.base import empty_table, one_array
-from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view, joined
+from slidewise.keyed.columns import (
+    EARLIEST,
+    LATEST,
+    NUMBER,
+    TIME,
+    Ends,
+    int64_view,
+    joined,
+)
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.index import EARLIEST, LATEST, Index
+from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import Pages, buffers_of
 from slidewise.keyed.pending import Pending, without
 from slidewise.keyed.query import KeyedQuery, later_than

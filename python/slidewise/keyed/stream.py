@@ -9,7 +9,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.frames.polars import collected
 from slidewise.keyed.casting import cast_to_schema
-from slidewise.keyed.index import EARLIEST
+from slidewise.keyed.columns import EARLIEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import KeyedQuery, flagged

@@ -26,7 +26,7 @@ __all__ = [
     "LATE_ROWS",
     "check_emit",
     "check_options",
-    "checked_query",
+    "checked",
     "parse_late",
     "parse_schema",
     "refuse_flag",
@@ -60,26 +60,17 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
         )
 
 
-def checked_query(
-    spec: Spec,
-    schema: pa.Schema,
-    emit: str,
-    then_by: tuple[str, ...],
-    deletes: str | None,
-    *,
-    corrects: bool,
-) -> KeyedQuery:
-    """A query over a stream, with the columns of its results.
+def checked(query: KeyedQuery) -> KeyedQuery:
+    """A query that is consistent, with the columns of its results.
 
     Raises:
-        SpecError: If it is not consistent; the message names the argument and a remedy.
+        SpecError: If it is not; the message names the argument and a remedy.
     """
-    query = KeyedQuery(spec, schema, emit, then_by, deletes, corrects)
     _check_columns(query)
-    if emit in ("arrival", "final"):
-        refuse_taken(frame(empty_table(schema)), spec.results)
+    if query.emit in ("arrival", "final"):
+        refuse_taken(frame(empty_table(query.schema)), query.spec.results)
     rows = empty_table(query.pending_schema)
-    if emit == "slide":
+    if query.emit == "slide":
         results = answer_none(query)
     else:
         points = query.query_points(rows)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from slidewise.errors import SpecError
+from slidewise.keyed.columns import EARLIEST
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.points import LATEST
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import KeyedQuery

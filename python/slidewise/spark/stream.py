@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.query import LATE, KeyedQuery
-from slidewise.keyed.validation import checked_query, refuse_flag
+from slidewise.keyed.validation import checked, refuse_flag
 from slidewise.spark.batch import drop_deleted
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
@@ -117,14 +117,8 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
     if options.emit in ("update", "change", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
-    return checked_query(
-        spec,
-        schema,
-        options.emit,
-        options.then_by,
-        options.deletes,
-        corrects=options.corrects,
-    )
+    given = (options.emit, options.then_by, options.deletes, options.corrects)
+    return checked(KeyedQuery(spec, schema, *given))
 
 
 def _output_struct(df: Any, query: KeyedQuery, flags: bool) -> StructType:

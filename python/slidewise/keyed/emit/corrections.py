@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import count
-from slidewise.keyed.columns import FRESH, TIME
+from slidewise.keyed.columns import FRESH, LATEST, TIME
 from slidewise.keyed.hop_windows import corrected_windows
-from slidewise.keyed.index import LATEST
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
 from slidewise.spec.spec import derive

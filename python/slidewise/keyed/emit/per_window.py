@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.keyed.answer import FromEntries, FromRows
-from slidewise.keyed.columns import LAST, NUMBER, ROWS, TIME, Ends
+from slidewise.keyed.columns import EARLIEST, LAST, LATEST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.emit.corrections import correct
 from slidewise.keyed.emit.emitter import Emitter
@@ -27,7 +27,6 @@ from slidewise.keyed.hop_windows import (
     table_of_windows,
     without_marks,
 )
-from slidewise.keyed.index import EARLIEST, LATEST
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_ends import due_rows
 from slidewise.keyed.shard import Directory, Shard
