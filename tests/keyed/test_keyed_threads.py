@@ -260,12 +260,12 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
         def __init__(self, lock: threading.Lock) -> None:
             self.lock, self.wanted = lock, threading.Event()
 
-        def __enter__(self) -> None:
+        def acquire(self) -> None:
             if self.lock.locked():
                 self.wanted.set()
             self.lock.acquire()
 
-        def __exit__(self, *args: object) -> None:
+        def release(self) -> None:
             self.lock.release()
 
         def locked(self) -> bool:

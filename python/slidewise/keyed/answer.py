@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.frames.base import Result
+from slidewise.frames.base import Result, one_array
 from slidewise.keyed.columns import LATEST, NUMBER, TIME
 from slidewise.keyed.hop_windows import answer_windows, naming_windows
 from slidewise.keyed.horizon import Horizon
@@ -58,7 +58,9 @@ class FromEntries:
 
     def at(self, points: pa.Table) -> list[pa.Array]:
         """The results at keys, and times in `TIME`, window by window."""
-        return self._shard.answers_at(points, self._query.naming(points))
+        shard, ticks = self._shard, one_array(points.column(TIME))
+        name_row = self._query.naming(points)
+        return shard.index.results(points, ticks, shard.windows, name_row)
 
     def of_windows(self, query: KeyedQuery, windows: pa.Table) -> dict[str, Result]:
         """The results of hopping windows, given by keys and stops.

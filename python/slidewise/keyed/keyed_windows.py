@@ -506,7 +506,7 @@ class KeyedWindows:
             >>> w.nbytes > 3 * 8  # the times alone
             True
         """
-        with self._state.locked():
+        with self._state:
             return self._state.nbytes
 
     @synchronized

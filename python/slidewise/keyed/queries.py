@@ -176,7 +176,7 @@ class Queries:
         """The results of query points by column, window by window."""
         spans = view.horizon.windows(windows)
         if view.reader is None:
-            with self._state.locked():
+            with self._state:
                 # A call that failed meanwhile has rolled the state back.
                 horizon = self._view_for("query()").horizon
                 shard = self._state.require().shard
@@ -194,7 +194,7 @@ class Queries:
 
     def _latest_lost(self) -> int | None:
         """As `RowLog.latest_lost`, for a thread without the lock."""
-        with self._state.locked():
+        with self._state:
             return self._state.require().shard.log.latest_lost()
 
 

@@ -7,7 +7,7 @@ then on.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -404,13 +404,6 @@ class Shard:
     def windows(self) -> tuple[Window, ...]:
         """The windows of the Spec; hopping ones as rolling ones of their length."""
         return Horizon(self.query, self.retention, None).windows(None)
-
-    def answers_at(
-        self, points: pa.Table, name_row: Callable[[int], str]
-    ) -> list[pa.Array]:
-        """The results of folded windows at keys and times, window by window."""
-        ticks = one_array(points.column(TIME))
-        return self.index.results(points, ticks, self.windows, name_row)
 
     def rows_near(self, points: pa.Table) -> pa.Table:
         """The rows of all windows of keys at times, key by key, in order."""

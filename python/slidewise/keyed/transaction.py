@@ -5,8 +5,7 @@ next call rolls back what a call of another thread had not finished.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from functools import wraps
 from threading import Lock, get_ident
@@ -92,9 +91,8 @@ class State:
     def _renew_lock(self) -> None:
         self.lock, self._owner = Lock(), 0
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Holds the lock.
+    def __enter__(self) -> None:
+        """Takes the lock.
 
         Raises:
             WindowBusyError: If this thread already holds it.
@@ -104,13 +102,18 @@ class State:
                 "these KeyedWindows are used from within one of their own calls, by a "
                 "function of an aggregation: use them after the call"
             )
-        with self.lock:
-            try:
-                self._owner = get_ident()
-                self._roll_back()
-                yield
-            finally:
-                self._owner = 0
+        self.lock.acquire()
+        try:
+            self._owner = get_ident()
+            self._roll_back()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Frees the lock."""
+        self._owner = 0
+        self.lock.release()
 
     def after_fork(self) -> None:
         """Frees the lock in a child, unless the thread that forked holds it."""
@@ -132,13 +135,14 @@ class State:
     def published(self) -> View | None:
         """The view, after the rollback of a change that did not end."""
         if self._before is not None and not self.lock.locked():
-            with self.locked():
+            with self:
                 pass
         return self.view
 
     def publish(self, largest: int | None, watermark: int | None) -> None:
         """Publishes the view of the state at a position."""
-        self.view = View.of(self.require(), largest, watermark)
+        assert self.processor is not None, "the columns are known"
+        self.view = View.of(self.processor, largest, watermark)
 
     def open(self, *, trusts: bool = True) -> Processor:
         """Opens what is in the pages, as the directory describes it."""
@@ -181,25 +185,24 @@ class State:
             self.directory = processor.commit()
         return result
 
-    @contextmanager
-    def transaction(self) -> Iterator[dict[int, SupportsBytes | None]]:
-        """Rolls back on an exception; the caller fills the dict with earlier pages.
+    def transaction(self) -> "_Transaction":
+        """A block that is rolled back if it raises; see `_Transaction`."""
+        return _Transaction(self)
 
-        A transaction within another is part of it.
-        """
-        if self._before is not None:
-            yield self._before[2]
-            return
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        fields["results"] = [*self.results]
-        pages: dict[int, SupportsBytes | None] = {}
-        self._before = (self.view, fields, pages)
-        try:
-            yield pages
+    def _start(self) -> dict[int, SupportsBytes | None]:
+        """Starts a transaction, or goes on with one; gives its earlier pages."""
+        if self._before is None:
+            fields = {name: getattr(self, name) for name in _FIELDS}
+            fields["results"] = [*self.results]
+            self._before = (self.view, fields, {})
+        return self._before[2]
+
+    def _end(self, kind: type[BaseException] | None) -> None:
+        """Ends a transaction, by a rollback if an exception was raised."""
+        if kind is None:
             self._before = None
-        except BaseException:
+        else:
             self._roll_back()
-            raise
 
     def _roll_back(self) -> None:
         """Rolls back a transaction that did not end.
@@ -249,11 +252,28 @@ class State:
 
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
         """Copies of the fields, with the position in place of the view."""
-        with self.locked():
+        with self:
             view = self.view
             position = None if view is None else (view.largest, view.watermark)
             fields = {name: x for name, x in vars(self).items() if name not in _OWN}
             return deepcopy({**fields, "position": position}, memo)
+
+
+class _Transaction:
+    """A transaction of a state, or a part of the one that has not ended.
+
+    On entry it gives a dict, which the caller fills with the pages before the changes.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state, self._is_part = state, state._before is not None
+
+    def __enter__(self) -> dict[int, SupportsBytes | None]:
+        return self._state._start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self._is_part:
+            self._state._end(kind)
 
 
 class _HasState(Protocol):
@@ -270,7 +290,7 @@ def synchronized(
 
     @wraps(method)
     def run(self: _OwnerT, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self._state.locked():
+        with self._state:
             return method(self, *args, **kwargs)
 
     return run

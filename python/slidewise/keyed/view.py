@@ -7,8 +7,7 @@ store evicts rows up to this bound. So answers are those of whole windows if the
 that is published when they are there has no later bound than their time allows.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from slidewise.errors import SpecError
 from slidewise.keyed.columns import EARLIEST
@@ -22,13 +21,13 @@ from slidewise.keyed.single_times import tick_of
 __all__ = ["View", "is_latest"]
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """The position of a stream, and how far back it can be queried.
 
     Attributes:
         query: The query.
-        horizon: How far back rows are kept.
+        retention: How long rows are kept behind the watermark, in ticks.
+        evicted: The time up to which rows may be evicted; None if none are.
         reader: Answers from the entries; None if results cannot be folded.
         largest: The latest time seen, in ticks; None without rows.
         watermark: The watermark, in ticks; None before the first.
@@ -38,7 +37,8 @@ class View:
     """
 
     query: KeyedQuery
-    horizon: Horizon
+    retention: int
+    evicted: int | None
     reader: FoldReader | None
     largest: int | None
     watermark: int | None
@@ -48,24 +48,24 @@ class View:
     @classmethod
     def of(
         cls, processor: Processor, largest: int | None, watermark: int | None
-    ) -> "View":
+    ) -> Self:
         """The view of a state at a position."""
-        query, shard, reader = (
-            processor.query,
-            processor.shard,
-            processor.answer.reader(),
-        )
-        evicted = shard.evicted(watermark)
+        query, shard = processor.query, processor.shard
+        reader, evicted = processor.answer.reader(), shard.evicted(watermark)
         latest, whole_from = largest, EARLIEST
         if latest is None or (watermark is not None and watermark > latest):
             latest = watermark
         if evicted is not None and reader is not None:
             whole_from = evicted + reader.longest
-        # With `until`, rows leave with the windows that were emitted.
-        horizon = Horizon(
-            query, shard.retention, watermark if query.flag_column else evicted
-        )
-        return cls(query, horizon, reader, largest, watermark, latest, whole_from)
+        if query.flag_column:  # rows leave with the windows that were emitted
+            evicted = watermark
+        position = (largest, watermark, latest)
+        return cls(query, shard.retention, evicted, reader, *position, whole_from)
+
+    @property
+    def horizon(self) -> Horizon:
+        """How far back rows are kept."""
+        return Horizon(self.query, self.retention, self.evicted)
 
     def tick(self, at: Any) -> int:
         """A time of a query, in ticks."""
