@@ -12,6 +12,7 @@ from threads import together
 
 import slidewise as sw
 from slidewise.keyed.index import Index
+from slidewise.keyed.reader import FoldReader
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.view import View
@@ -159,6 +160,31 @@ def test_the_latest_time_moves_during_a_query(
     found = getattr(windows, call)(keys, **options)
     assert moved == [9]
     assert found == getattr(windows, call)(keys, at=1009, **options)
+
+
+def test_answers_that_missed_evicted_rows_are_not_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread evicts rows after the query took its view."""
+    windows = sw.KeyedWindows(**{**OPTIONS, "aggs": {"n": sw.count()}}, emit="update")
+    windows.ingest(rows_of(0, 0))
+    assert windows.query(3, at=9) == {"n_50": 1}
+    fold, views = FoldReader.query_key, [windows._state.view]
+
+    def moving(self: FoldReader, key: object, tick: int) -> dict[str, object] | None:
+        windows.ingest(rows_of(0, 100))
+        windows.advance()
+        views.append(windows._state.view)
+        return fold(self, key, tick)
+
+    monkeypatch.setattr(FoldReader, "query_key", moving)
+    with pytest.raises(sw.SpecError, match="begins before rows that were evicted"):
+        windows.query(3, at=9)
+    (before, after) = views
+    assert before is not None
+    assert after is not None
+    assert (before.latest, before.evicted, before.whole_from) == (9, None, -(2**63))
+    assert (after.latest, after.evicted, after.whole_from) == (1009, 959, 1009)
 
 
 @pytest.mark.parametrize(
