@@ -32,7 +32,7 @@ KEYS = pa.table({"k": range(7)})
 FLOATS = pa.table({"t": [500], "k": [1], "x": [0.5]})
 # The files of whose lines some are drawn: those that change the state.
 FILES = {
-    *("keyed_windows.py", "stream.py", "transaction.py", "saved.py"),
+    *("keyed_windows.py", "stream.py", "transaction.py", "snapshots.py"),
     *("queries.py", "view.py"),
     *("shard.py", "pending.py", "processor.py", "row_log.py", "page_store.py"),
 }

@@ -17,9 +17,8 @@ from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import LATEST, key_table
 from slidewise.keyed.queries import Queries
-from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.single_times import format_tick, shown_time
-from slidewise.keyed.snapshots import damaged, read_all
+from slidewise.keyed.snapshots import Snapshots, damaged, read_all
 from slidewise.keyed.stream import Stream
 from slidewise.keyed.transaction import State, synchronized
 from slidewise.keyed.validation import parse_schema

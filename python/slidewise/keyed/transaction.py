@@ -39,6 +39,8 @@ _OWN = ("lock", "_owner", "_before", "processor", "view")
 class State:
     """The state of `KeyedWindows`; each change of it is a transaction.
 
+    A `with` statement takes its lock.
+
     Attributes:
         lock: The lock, which copies do not share.
         store: The pages.
