@@ -63,7 +63,8 @@ class Queries:
         ):
             tick = view.tick(at)
             answer = view.reader.query_key(key, tick)
-            if answer is not None and self._is_whole(tick):
+            now = self._state.view
+            if answer is not None and now is not None and tick >= now.whole_from:
                 return answer
 
         def answered(view: View, tick: int) -> dict[str, Result]:

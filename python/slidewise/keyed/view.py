@@ -69,7 +69,7 @@ class View(NamedTuple):
 
     def tick(self, at: Any) -> int:
         """A time of a query, in ticks."""
-        if is_latest(at):
+        if at is LATEST or is_latest(at):
             if self.latest is None:
                 raise SpecError("there are no rows yet, and no latest time: give at=")
             return self.latest
@@ -78,4 +78,4 @@ class View(NamedTuple):
 
 def is_latest(at: object) -> bool:
     """Whether `at=` asks for the latest time of the stream."""
-    return at is LATEST or at is None or (isinstance(at, str) and at == LATEST)
+    return at is None or (isinstance(at, str) and at == LATEST)
