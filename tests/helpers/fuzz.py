@@ -125,11 +125,11 @@ def keyed(chance: Random) -> str:
     made.advance()
     made.collect()
     blob = made.to_bytes()
-    head = 24 + struct.unpack_from("<Q", blob, 16)[0]
+    head = 20 + struct.unpack_from("<Q", blob, 12)[0]
     # Pages have their own checksums: most damage is done before they are computed.
     front = bytes(blob[: head + 400]) if chance.random() < 0.8 else blob
-    out = damaged(chance, front, 16) + blob[len(front) :]
-    out[8:16] = struct.pack("<Q", zlib.crc32(bytes(out[16:])))
+    out = damaged(chance, front, 12) + blob[len(front) :]
+    out[8:12] = struct.pack("<I", zlib.crc32(bytes(out[12:])))
     try:
         read = sw.KeyedWindows.from_bytes(bytes(out), **request)
         read.check()

@@ -38,8 +38,8 @@ def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> byt
 
 def test_state_of_another_format_is_refused() -> None:
     old = json.loads(guard())
-    old.update(format=1, columns="t: timestamp[us, tz=UTC], key: int64")
-    with pytest.raises(SpecError, match=r"another version of slidewise \(format 1 of"):
+    old.update(format=0, columns="t: timestamp[us, tz=UTC], key: int64")
+    with pytest.raises(SpecError, match=r"another version of slidewise \(format 0 of"):
         Guard.check(guard(), json.dumps(old).encode())
 
 

@@ -190,7 +190,7 @@ fn reader_of(shared: bool, blob: &[u8]) -> Option<Damaged> {
     let class = match open(kind(!shared), blob) {
         Ok(_) if shared => "Window",
         Ok(_) => "SharedWindow",
-        Err(_) if blob.starts_with(b"SWKEYED") => "KeyedWindows",
+        Err(_) if blob.starts_with(b"SWKW") => "KeyedWindows",
         Err(_) => return None,
     };
     let why = format!("this is a snapshot of {class}: {class}.from_bytes reads it");

@@ -12,8 +12,8 @@ from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.hints import with_hints
-from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
+from slidewise.keyed.formats import BROKEN
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import LATEST, key_table
 from slidewise.keyed.queries import Queries

@@ -1,17 +1,11 @@
 """Pages: the units in which the state of a stream is read and written.
 
-A page is a header and one Arrow record batch. A store holds the bytes: a dict, or the
-state of a streaming query. A page that was read stays decoded until it is trimmed. The
-bytes of a new page are made when they are requested: a page of few rows is merged with
-others soon, so many pages are in no snapshot.
-
-```text
-magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC message
-```
+A page is one Arrow record batch as an IPC message, behind the header of its format. A
+store holds the bytes: a dict, or the state of a streaming query. A page that was read
+stays decoded until it is trimmed. The bytes of a new page are made when they are
+requested: a page of few rows is merged with others soon, so many are in no snapshot.
 """
 
-import struct
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, SupportsBytes
@@ -21,12 +15,11 @@ import pyarrow as pa
 from slidewise.caching import cached_property
 from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import NUMBER, TIME, bytes_of, one_batch
+from slidewise.keyed.formats import Format
 
 __all__ = ["MemoryStore", "Page", "Pages", "Store", "buffers_of"]
 
-_MAGIC = b"SWPG"
-_VERSION = 2
-_HEADER = struct.Struct("<4sHHI")
+_PAGE = Format(b"SWPG", 1)
 _TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
 
 
@@ -38,14 +31,12 @@ class Page:
 
     def __bytes__(self) -> bytes:
         """The page as it is stored."""
-        body = one_batch(self.rows).serialize()
-        header = _HEADER.pack(_MAGIC, _VERSION, 0, zlib.crc32(body))
-        return b"".join((header, body))
+        return _PAGE.seal(one_batch(self.rows).serialize())
 
     @cached_property
     def _size(self) -> int:
         body: int = pa.ipc.get_record_batch_size(one_batch(self.rows))
-        return _HEADER.size + body
+        return _PAGE.size(body)
 
     def __len__(self) -> int:
         """The number of bytes, which depends on the rows only."""
@@ -252,18 +243,10 @@ def buffers_of(table: pa.Table) -> dict[int, int]:
 
 
 def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
+    body, _ = _PAGE.open(blob, f"page {page}")
     try:
-        magic, version, _, checksum = _HEADER.unpack_from(blob)
-        if magic != _MAGIC or version != _VERSION:
-            raise SnapshotError(
-                f"page {page} has another format: it was not written by this version "
-                "of slidewise"
-            )
-        body = memoryview(blob)[_HEADER.size :]
-        if zlib.crc32(body) != checksum:
-            raise SnapshotError(f"page {page} is damaged: its checksum differs")
         # A copy is aligned; behind the header, offsets of eight bytes are not.
         batch = pa.ipc.read_record_batch(pa.py_buffer(bytes(body)), schema)
         return pa.Table.from_batches([batch])
-    except (struct.error, pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError) as error:
         raise SnapshotError(f"page {page} is damaged: {error}") from error

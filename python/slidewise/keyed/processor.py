@@ -13,15 +13,13 @@ import pyarrow.compute as pc
 from slidewise.errors import SnapshotError
 from slidewise.keyed.answer import answering
 from slidewise.keyed.columns import NUMBER, Ends
-from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.emit import emitter_of
+from slidewise.keyed.formats import BROKEN, STATE_FORMAT, checked_ints
 from slidewise.keyed.page_store import Pages, Store
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Directory, Shard
 
 __all__ = ["Processor", "decode_directory", "encode_directory"]
-
-_FORMAT = 4
 
 
 class Processor:
@@ -73,10 +71,10 @@ class Processor:
         try:
             if directory is not None:
                 found = directory["format"]
-                if found != _FORMAT:
+                if found != STATE_FORMAT:
                     raise SnapshotError(
                         f"the state has format {found}, and this version of slidewise "
-                        f"reads {_FORMAT}"
+                        f"reads {STATE_FORMAT}"
                     )
                 self.pages.next_page = checked_ints(directory["page"])
                 self._emitter.read(directory)
@@ -96,7 +94,7 @@ class Processor:
     def commit(self) -> Directory:
         """Writes the changed pages; gives the directory, to be stored with them."""
         self.pages.commit()
-        head = {"format": _FORMAT, "page": self.pages.next_page}
+        head = {"format": STATE_FORMAT, "page": self.pages.next_page}
         return {**head, **self._emitter.record(), **self.shard.record()}
 
     def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:

@@ -429,13 +429,13 @@ class KeyedQuery:
         wanted = Counter(theirs.to_pylist())
         near = pc.indices_nonzero(pc.is_in(own, theirs))
         near = near.take(_order(rows.take(near), self.then_by))
-        gone = []
+        dropped = []
         for at, code in zip(near.to_pylist(), own.take(near).to_pylist(), strict=True):
             if wanted[code]:
-                gone.append(at)
+                dropped.append(at)
                 wanted[code] -= 1
         places = row_numbers(len(rows))
-        stays = pc.invert(pc.is_in(places, pa.array(gone, places.type)))
+        stays = pc.invert(pc.is_in(places, pa.array(dropped, places.type)))
         return rows.filter(stays).combine_chunks()
 
     def distinct(self, rows: pa.Table, *names: str) -> pa.Array:

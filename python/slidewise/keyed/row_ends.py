@@ -109,8 +109,8 @@ def surplus_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa
     every = pa.scalar(window.slide_rows)
     held, places = _counts(points, len(keys))
     free = pc.max_element_wise(pc.subtract(held, query.rows), 0)
-    gone = pc.multiply(pc.divide(free, every), every)
-    return _taken(log, numbers.filter(pc.less(places, gone.take(points))))
+    freed = pc.multiply(pc.divide(free, every), every)
+    return _taken(log, numbers.filter(pc.less(places, freed.take(points))))
 
 
 def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.Table:
@@ -137,8 +137,8 @@ def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.
         else:
             continue
         free = pc.min_element_wise(free, pc.fill_null(before, 0))
-    gone = pc.less(places, free.take(points))
-    return rows.filter(gone).combine_chunks()
+    freed = pc.less(places, free.take(points))
+    return rows.filter(freed).combine_chunks()
 
 
 def _taken(log: RowLog, numbers: pa.Array) -> pa.Table:

@@ -25,7 +25,7 @@ from slidewise.keyed.columns import (
     int64_view,
     joined,
 )
-from slidewise.keyed.damage import checked_ints
+from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import Pages, buffers_of

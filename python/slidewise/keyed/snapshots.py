@@ -1,8 +1,8 @@
 """Snapshots of `KeyedWindows` as bytes: a head, a directory and pages.
 
 ```text
-magic "SWKEYED3" | crc32 of the rest u64 | length of the head u64 | head as JSON
-| directory | pages, in the order of the head
+header of the format | length of the head u64 | head as JSON | directory
+| pages, in the order of the head
 ```
 
 The head of an incremental snapshot holds the checksum of the snapshot before it, so
@@ -18,16 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from slidewise.errors import SnapshotError, SpecError
-from slidewise.keyed.damage import BROKEN, checked_ints
+from slidewise.keyed.formats import BROKEN, Format, checked_ints
 from slidewise.keyed.processor import Processor, decode_directory, encode_directory
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.transaction import State
 
 __all__ = ["Snapshots", "damaged", "read_all"]
 
-_MAGIC = b"SWKEYED3"
+_SNAPSHOT = Format(b"SWKW", 1)
 _LENGTH = struct.Struct("<Q")
-_START = len(_MAGIC) + _LENGTH.size
 
 
 @dataclass(slots=True)
@@ -188,8 +187,7 @@ def _pack(
     text = json.dumps(head, separators=(",", ":")).encode()
     blobs = [blob for _, blob in listed if blob is not None]
     body = b"".join([_LENGTH.pack(len(text)), text, directory, *blobs])
-    checksum = zlib.crc32(body)
-    return _MAGIC + _LENGTH.pack(checksum) + body, checksum
+    return _SNAPSHOT.seal(body), zlib.crc32(body)
 
 
 def read_all(blob: Any, changes: Any, spec_hash: str) -> Snapshot:
@@ -259,23 +257,13 @@ def _read(blob: Any, spec_hash: str, name: str) -> Snapshot:
         blob = memoryview(blob).cast("B")
     except TypeError as error:
         raise SnapshotError(f"{name} takes bytes, got {type(blob).__name__}") from error
-    start = bytes(blob[: len(_MAGIC)])
-    if start[:-1] == _MAGIC[:-1] and start != _MAGIC and start[-1:].isdigit():
-        raise SnapshotError(
-            f"this is a snapshot of KeyedWindows in format {start[-1:].decode()}, and "
-            f"this version of slidewise reads format {_MAGIC[-1:].decode()}: restore "
-            "it by the version that wrote it, or ingest the rows again"
-        )
-    if start != _MAGIC:
+    if not _SNAPSHOT.is_of(blob):
         raise SnapshotError(
             "these bytes are not a snapshot of KeyedWindows: Window.from_bytes reads "
             "those of a Window, SharedWindow.from_bytes those of a SharedWindow"
         )
+    body, checksum = _SNAPSHOT.open(blob, "the snapshot")
     try:
-        (checksum,) = _LENGTH.unpack_from(blob, len(_MAGIC))
-        body = blob[_START:]
-        if zlib.crc32(body) != checksum:
-            raise SnapshotError("the snapshot is damaged: its checksum differs")
         head, at = _read_head(body)
         if head["spec"] != spec_hash:
             raise SnapshotError(

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from slidewise.errors import Argument, SpecError
+from slidewise.keyed.formats import STATE_FORMAT
 from slidewise.keyed.query import KeyedQuery
 
 __all__ = ["GUARD_BUCKET", "Guard"]
 
 # The bucket whose state is the guard.
 GUARD_BUCKET = -1
-_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Guard:
         """Returns the guard of a query."""
         columns = tuple((field.name, str(field.type)) for field in query.schema)
         return cls(
-            format=_FORMAT,
+            format=STATE_FORMAT,
             spec=query.spec.canonical(),
             emit=query.emit,
             then_by=str(query.then_by),

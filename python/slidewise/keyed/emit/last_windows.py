@@ -1,7 +1,7 @@
 """`LastWindows`: per key, the last hopping window that was emitted, for `empty=True`.
 
 The empty windows of a key between two non-empty ones are emitted with the second. So
-the end of the first must be known, even when its rows are gone.
+the end of the first must be known, even when its rows are evicted.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise.frames.base import empty_table
 from slidewise.keyed.columns import LAST, TIME
-from slidewise.keyed.damage import checked_ints
+from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery
@@ -115,8 +115,8 @@ class LastWindows:
             return
         by, rows = list(self._query.spec.by), self.rows
         codes = self._query.codes([rows.select(by), idle.select(by)])
-        gone = pc.is_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
+        repeated = pc.is_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
         absent = pc.is_null(index.last_times(rows))
         old = pc.and_(pc.less_equal(rows[LAST], until), absent)
-        self._rows = rows.filter(pc.invert(pc.or_(gone, old))).combine_chunks()
+        self._rows = rows.filter(pc.invert(pc.or_(repeated, old))).combine_chunks()
         self._rewrite()

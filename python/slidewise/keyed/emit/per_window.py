@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.keyed.answer import FromEntries, FromRows
 from slidewise.keyed.columns import EARLIEST, LAST, LATEST, NUMBER, ROWS, TIME, Ends
-from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.emit.corrections import correct
 from slidewise.keyed.emit.emitter import Emitter
 from slidewise.keyed.emit.last_windows import LastWindows
+from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.hop_windows import (
     answer_empty,
     answer_sessions,
