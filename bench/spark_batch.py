@@ -81,12 +81,12 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     one = f"{options.skewed:,} rows, one key"
     cases: list[tuple[str, int, Callable[[], Any]]] = [
         (f"slidewise: {keys}", options.rows, lambda: ours(rows)),
-        (f"slidewise, split=False: {keys}", options.rows, lambda: ours(rows, False)),
+        (f"slidewise, sampled: {keys}", options.rows, lambda: ours(rows, "sample")),
         (f"no windows at all: {keys}", options.rows, lambda: passed(rows)),
         (f"Spark, segment tree: {keys}", options.rows, lambda: theirs(rows, True)),
         (f"Spark: {keys}", options.rows, lambda: theirs(rows, False)),
         (f"slidewise: {one}", options.skewed, lambda: ours(heat)),
-        (f"slidewise, split=False: {one}", options.skewed, lambda: ours(heat, False)),
+        (f"slidewise, sampled: {one}", options.skewed, lambda: ours(heat, "sample")),
         (f"slidewise, split=4: {one}", options.skewed, lambda: ours(heat, 4)),
         (f"Spark, segment tree: {one}", options.skewed, lambda: theirs(heat, True)),
     ]

@@ -112,13 +112,13 @@ def test_hops_and_sessions(spark: Any, windows: dict[str, Any]) -> None:
 
 
 SPLIT: list[Any] = [
-    ("auto", None, {}),
+    ("sample", None, {}),
     (3, "k", {}),
-    ("auto", ["k", "z"], {"closed": "left"}),
+    ("sample", ["k", "z"], {"closed": "left"}),
     (4, "k", {"closed": "neither", "offset": "20ms"}),
     (3, ["k", "z"], {"closed": "both", "offset": "-40ms"}),
     (5, "k", {"windows": ["9ms", sw.rows(1), sw.rows(40)], "ties": "rows"}),
-    ("auto", None, {"windows": sw.rows(300)}),
+    ("sample", None, {"windows": sw.rows(300)}),
     (4, "k", {"arrival": ["batch", "a"]}),
     (3, None, {"arrival": "a", "offset": "-9ms", "closed": "left"}),
 ]
@@ -156,7 +156,7 @@ def test_skewed_keys_are_split(spark: Any, split: Any, by: Any, more: Any) -> No
 @pytest.mark.parametrize(
     ("split", "by", "hops"),
     [
-        ("auto", None, {"window": "10ms", "every": "3ms"}),
+        ("sample", None, {"window": "10ms", "every": "3ms"}),
         (3, "k", {"window": "60ms", "offset": "7ms"}),
         (5, ["k", "z"], {"window": "3ms", "every": "40ms"}),
     ],
@@ -178,6 +178,19 @@ def expect_same_windows(frame: Any, expected: pa.Table, by: str | list[str]) -> 
     got = frame.toArrow().sort_by(order).append_column("row", numbers)
     expected = expected.sort_by(order).append_column("row", numbers)
     same(got, expected.cast(got.schema))
+
+
+@pytest.mark.usefixtures("small_keys_are_skewed")
+def test_a_call_runs_jobs_only_for_splits(spark: Any) -> None:
+    df = in_spark(spark, with_zeros(random.Random(5)))
+    call = {"on": "t", "by": "k", "windows": "9ms", "aggs": {"n": sw.count()}}
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("planning", "")
+    for split in ("auto", False, "sample", 3):
+        before = len(tracker.getJobIdsForGroup("planning"))
+        rolling(df, partitions=8, split=split, **call)
+        jobs = len(tracker.getJobIdsForGroup("planning")) - before
+        assert (jobs > 0) == (split in ("sample", 3)), split
 
 
 @pytest.mark.usefixtures("small_keys_are_skewed")

@@ -48,7 +48,7 @@ def trips(spark: Any) -> Any:
         ({"emit": "final", "arrival": "t"}, "leave one out, or pass emit='arrival'"),
         ({"initial": "history"}, "initial= starts a stream from history"),
         ({"late_rows": "keep"}, "late_rows= is one of drop, flag, correct"),
-        ({"split": "no"}, "split= is 'auto', False, or a number of splits"),
+        ({"split": "no"}, "split= is 'auto', 'sample', False, or a number"),
         ({"split": 0}, "split= is an integer, 1 or more; got 0"),
         (
             {"split": 3, "arrival": "t", "windows": sw.rows(2), "then_by": "x"},

@@ -27,13 +27,15 @@ def test_small_tables_with_a_plain_window(trips: Any) -> None:
     assert "1. repartition rows to 3 tasks by k" in plan
     assert "2. sort within each task by one number, of 32 key groups and t" in plan
     assert "1 window × 2 aggregations" in plan
-    assert "none is split: small enough for a task" in plan
+    assert "none is split: finding them takes jobs" in plan
     assert "spark.sql.window.segmentTree.enabled to true" in plan
 
 
 def test_skewed_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS", 20)
-    plan = explain(trips, **CALL, aggs={"m": sw.median("x")}, partitions=4)
+    plan = explain(
+        trips, **CALL, aggs={"m": sw.median("x")}, split="sample", partitions=4
+    )
     assert "k='a': about 50 rows in 4 splits by time; " in plan
     assert "median('x') is not a function of its segment tree" in plan
 
@@ -41,7 +43,7 @@ def test_skewed_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"split": False}, "none is looked for: split=False"),
+        ({"split": "sample"}, "none is split: all are small enough for a task"),
         (
             {"windows": sw.rows(3), "arrival": "t", "then_by": "x"},
             "with arrival=, rows(3) takes the latest of all rows",

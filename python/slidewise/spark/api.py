@@ -116,9 +116,10 @@ def rolling(
             DataFrame is the order in which Spark reads) and gets no results.
         partitions: For batch: int, the number of tasks; by default
             `spark.sql.shuffle.partitions`.
-        split: For batch: `"auto"` splits skewed keys by time, in tables that Spark
-            expects to be large; an int splits each key of 10,000 rows and more into
-            that number of parts, 64 at most; False splits none.
+        split: For batch: `"sample"` splits skewed keys by time, which it finds by
+            jobs while the query is planned; an int splits each key of 10,000 rows and
+            more into that number of parts, 64 at most. `"auto"` and False run no job
+            and split none.
 
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
@@ -128,10 +129,11 @@ def rolling(
 
     Cost:
         Batch: one shuffle, one sort, and O(1) amortized time per row, window and
-        invertible or monotonic aggregation, however long windows are. `split` may run
-        a count and a sample in this call. Streams: per micro-batch, time and state
-        access in proportion to its rows, and logarithmic in the length of windows;
-        quantiles, distinct counts and similar ones read all rows of the windows.
+        invertible or monotonic aggregation, however long windows are. `split=`
+        runs a count and a sample in this call, if it asks for splits. Streams: per
+        micro-batch, time and state access in proportion to its rows, and logarithmic
+        in the length of windows; quantiles, distinct counts and similar ones read all
+        rows of the windows.
 
     Raises:
         SpecError: If an argument or a column is wrong, before any job starts. Errors
@@ -217,8 +219,8 @@ def hopping(
             watermark.
         deletes: str, the boolean column of rows that delete others, as for `rolling`.
         partitions: For batch: int, the number of tasks.
-        split: For batch: `"auto"`, int or False, as for `rolling`. Sessions and
-            `empty=True` are not split.
+        split: For batch: `"auto"`, `"sample"`, int or False, as for `rolling`. Keys of
+            sessions and with `empty=True` cannot be split.
 
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
@@ -254,7 +256,7 @@ def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
         str, several lines.
 
     Cost:
-        Runs the small jobs that look for skewed keys, unless `split=False`.
+        Runs no job, unless `split=` asks for splits of skewed keys.
 
     Raises:
         SpecError: If an argument or a column is wrong.

@@ -167,10 +167,15 @@ def _skewed_keys(plan: BatchPlan, options: BatchOptions) -> list[str]:
     if reason is not None:
         return [f"  none is split: {reason}"]
     if options.split is False:
-        return ["  none is looked for: split=False"]
+        return [
+            "  none is split: finding them takes jobs, which split='sample' or a "
+            "number of splits asks for"
+        ]
     splits = plan.splits
     if splits is None:
-        return ["  none is split: small enough for a task, or its windows too long"]
+        return [
+            "  none is split: all are small enough for a task, or the windows too long"
+        ]
     keys = splits.describe_keys(plan.spec)
     return [
         f"  {key}: about {rows:,} rows in {count} splits by time; {overlap:.0%} of "

@@ -160,10 +160,13 @@ class BatchOptions:
             >>> BatchOptions.make(split=4).split
             4
         """
-        if split != "auto" and split is not False:
+        if split == "auto":
+            split = False  # finding skewed keys takes jobs, and none were asked for
+        elif split != "sample" and split is not False:
             if isinstance(split, str) or split is True:
                 raise SpecError(
-                    f"split= is 'auto', False, or a number of splits; got {split!r}"
+                    "split= is 'auto', 'sample', False, or a number of splits; got "
+                    f"{split!r}"
                 )
             split = _check_positive(split, "split")
         if partitions is not None:

@@ -13,10 +13,10 @@ The overlap is the cost of a split. It grows with the windows, so the number of 
 a key is limited to keep its overlap below half of its rows.
 
 Split points need not be exact, so they come from a count of all rows and a sample of
-keys and times. Neither job runs for a table that Spark's optimizer expects to be small.
+keys and times. These are jobs that run while the query is planned, so `split=` must ask
+for them.
 """
 
-import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from math import ceil
@@ -24,7 +24,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
@@ -45,19 +44,13 @@ from slidewise.table.time_columns import read_times
 
 __all__ = ["find_splits", "why_unsplit"]
 
-# The least number of rows of a skewed key: by default, and for split=n.
+# The least number of rows of a skewed key, for split="sample" and for split=n.
 _MIN_SKEWED_ROWS = 1_000_000
 _MIN_SKEWED_ROWS_EXPLICIT = 10_000
-# The size of a row with a key, a time and a value, for a bound on rows by bytes.
-_MIN_ROW_BYTES = 16
 _SAMPLE_ROWS = 50_000
 # The plan compares each row with all split points of its key.
 _MAX_SPLITS = 64
 _MAX_OVERLAP = 0.5
-
-# The size statistics of EXPLAIN COST; the first match is that of the whole plan.
-_SIZE = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?i?)B")
-_UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +98,8 @@ def find_splits(
     """Finds skewed keys and their split points; None without skewed keys.
 
     Cost:
-        Up to three jobs, unless `split=False`: a count, a sample, and for windows of n
-        rows a count of overlap rows.
+        None unless `split` is "sample" or a number: then up to three jobs, a count, a
+        sample, and for windows of n rows a count of overlap rows.
 
     Raises:
         SpecError: If `split` is a number, and keys cannot be split.
@@ -114,28 +107,23 @@ def find_splits(
     if options.split is False:
         return None
     if (reason := why_unsplit(spec)) is not None:
-        if options.split == "auto":
-            return None
         raise SpecError(
-            f"split={options.split} is not possible: {reason}; leave out split=, and "
+            f"split={options.split!r} is not possible: {reason}; leave out split=, and "
             "keys are not split"
         )
     if tasks < 2:
         return None
-    is_auto = options.split == "auto"
-    min_rows = _MIN_SKEWED_ROWS if is_auto else _MIN_SKEWED_ROWS_EXPLICIT
-    min_total = 2 * min_rows if is_auto else min_rows
-    if is_auto and _is_small(df, min_total * _MIN_ROW_BYTES):
-        return None
+    by_size = options.split == "sample"
+    min_rows = _MIN_SKEWED_ROWS if by_size else _MIN_SKEWED_ROWS_EXPLICIT
     total = int(df.count())
-    if total < min_total:
+    if total < (2 * min_rows if by_size else min_rows):
         return None
     share = min(1.0, _SAMPLE_ROWS / total)
     sample = _sample(df, spec, share)
     reach = Reach.of(spec, schema)
 
     def wanted_splits(rows: float) -> int:
-        if not is_auto:
+        if not by_size:
             return int(options.split)
         return ceil(rows / max(min_rows // 2, total / tasks))
 
@@ -150,18 +138,6 @@ def find_splits(
         return None
     splits = _make_splits(sample, spec, keys, share)
     return _with_enough_overlap(df, spec, splits) if reach.rows else splits
-
-
-def _is_small(df: Any, size: int) -> bool:
-    """Whether Spark's optimizer expects fewer bytes; runs no job."""
-    try:
-        plan = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {rows}", rows=df)
-        found = _SIZE.search(plan.first()[0])
-    except PySparkException:
-        return False
-    if found is None:
-        return False
-    return float(found[1]) * 1024.0 ** _UNITS.index(found[2]) < size
 
 
 def _key_names(spec: Spec) -> list[str]:
