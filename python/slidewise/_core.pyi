@@ -206,7 +206,7 @@ class KeyedStore:
         times: object,
         columns: Sequence[object],
         numbers: object | None = None,
-        gone: tuple[Sequence[object], object, object] | None = None,
+        removals: tuple[Sequence[object], object, object] | None = None,
     ) -> int: ...
     def insert_answering(
         self,
@@ -216,7 +216,7 @@ class KeyedStore:
         arrivals: object,
         windows: Sequence[tuple[str, int, str, int]],
         numbers: object | None = None,
-        gone: tuple[Sequence[object], object, object] | None = None,
+        removals: tuple[Sequence[object], object, object] | None = None,
     ) -> tuple[tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]], int]: ...
     def query(
         self,

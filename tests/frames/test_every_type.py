@@ -233,7 +233,7 @@ def test_no_type_raises_an_error_of_a_library():
         except sw.SlidewiseError:
             pass
         except BaseException as error:
-            made = document_of(spec)
+            made = document_of(spec.keywords)
             what = f"{call.__name__} of {name} of {column.array.type}: {made}"
             raise AssertionError(f"SLIDEWISE_SEED={SEED}: {what}") from error
 

@@ -580,7 +580,7 @@ def test_a_value_that_is_no_number_is_named(
     assert main.main([*command, "--memory", memory, "-o", str(out)]) == 2
     printed = capsys.readouterr().err
     assert (
-        "column 'x' holds '$15' in row 2 (counting from 0), which is no number"
+        "column 'x' holds '$15' in row 2 (counting from 0), which is not a number"
         in printed
     )
     assert "sum('x') does not fit column 'x', which holds string" in printed

@@ -204,9 +204,9 @@ pub trait Selective: Monoid {
     /// This part of a partial.
     fn part(&self, part: usize, partial: &Self::Partial) -> Self::Part;
 
-    /// Whether this part of `combine(older, younger)` is that of `younger`: then that of
-    /// `older` can show in no answer that `younger` takes part in.
-    fn outdoes(&self, part: usize, younger: &Self::Part, older: &Self::Part) -> bool;
+    /// Whether `younger` alone decides this part of `combine(older, younger)`: then the part
+    /// of `older` can be dropped (SlickDeque).
+    fn dominates(&self, part: usize, younger: &Self::Part, older: &Self::Part) -> bool;
 
     /// Replaces this part of a partial.
     fn replace(&self, part: usize, partial: &mut Self::Partial, by: &Self::Part);

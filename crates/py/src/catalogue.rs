@@ -116,7 +116,7 @@ pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyRe
 /// given by its kind, over `inputs` columns.
 #[pyfunction]
 pub(crate) fn commutes(kind: &str, inputs: usize) -> PyResult<bool> {
-    let agg = any(kind, false).filter(|_| kind != "own");
+    let agg = any(kind, false).filter(|_| kind != "udaf");
     let mut agg = agg.ok_or_else(|| internal_error("an aggregation of no kind"))?;
     agg.by = agg.kind.takes_by().then_some(inputs - 1);
     Ok(order_is_free(agg, inputs))
@@ -136,7 +136,7 @@ fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
         invertible,
     };
     Some(AggSpec {
-        kind: if kind == "own" || kind.starts_with("native:") {
+        kind: if kind == "udaf" || kind.starts_with("native:") {
             own
         } else {
             Kind::parse(kind, 1)?

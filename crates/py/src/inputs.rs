@@ -37,7 +37,7 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
     True,
-    There,
+    Valid,
 }
 
 /// The paired column: the value that is lifted together with the input's, for
@@ -220,7 +220,7 @@ pub(crate) type InputTuple = (usize, String, Vec<(usize, String)>, isize);
 const NOTHING: isize = -1;
 const TIME: isize = -2;
 
-const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
+const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("valid", Mask::Valid)];
 
 pub(crate) fn read_input(
     (source, role, masks, paired): &InputTuple,
@@ -228,7 +228,7 @@ pub(crate) fn read_input(
 ) -> PyResult<InputColumn> {
     let typed = DTYPES.iter().find(|(name, _)| name == role);
     let typed = typed.map(|(_, dtype)| *dtype);
-    let role = match role.strip_prefix("own") {
+    let role = match role.strip_prefix("udaf") {
         Some(number) => Role::Udaf(
             number
                 .parse()

@@ -44,7 +44,7 @@ impl Access {
             return Err(self.refusal(py, refused));
         }
         if let Some(clock) = self.clock() {
-            state.trim(clock, self.spec());
+            state.evict_by_clock(clock, self.spec());
         }
         Ok(())
     }
@@ -109,12 +109,12 @@ impl Access {
         self.widen(&mut state, wider.as_ref().map(|spec| spec.clone_ref(py)));
         if dtypes != state.dtypes {
             state
-                .decide(self.spec(), dtypes)
+                .resolve_dtypes(self.spec(), dtypes)
                 .map_err(|why| cannot_widen(&why))?;
         }
         let inserted = state.insert(ticks, &cells);
         debug_assert!(inserted.is_ok(), "admitted above");
-        state.trim(&clock, self.spec());
+        state.evict_by_clock(&clock, self.spec());
         self.choose_fast_path(&state);
         Ok(())
     }
@@ -195,13 +195,13 @@ impl Access {
             }
             self.keep_clock(&mut state, batch.clock)?;
             self.widen(&mut state, wider);
-            if let Err(why) = state.decide(self.spec(), dtypes) {
+            if let Err(why) = state.resolve_dtypes(self.spec(), dtypes) {
                 return Err(cannot_widen(&why));
             }
             let columns: Vec<_> = typed.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
             if let Some(clock) = self.clock() {
-                state.trim(clock, self.spec());
+                state.evict_by_clock(clock, self.spec());
             }
             self.choose_fast_path(&state);
             PyResult::Ok(InsertOutcome::Inserted)

@@ -73,11 +73,11 @@ impl KeyedStore {
         })
     }
 
-    /// Removes the entries that equal one of `gone` in key, time and number, then inserts rows in
+    /// Removes the entries that equal one of `removals` in key, time and number, then inserts rows in
     /// any order: after entries of equal key and time, in the order given. A reader sees all
     /// changes of a key or none. Missing entries are ignored; keys without entries are removed.
     /// Returns the number of keys that have changed.
-    #[pyo3(signature = (keys, times, columns, numbers = None, gone = None))]
+    #[pyo3(signature = (keys, times, columns, numbers = None, removals = None))]
     fn insert(
         &self,
         py: Python<'_>,
@@ -85,13 +85,17 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         columns: Vec<Bound<'_, PyAny>>,
         numbers: Option<Bound<'_, PyAny>>,
-        gone: Option<EntryTuple<'_>>,
+        removals: Option<EntryTuple<'_>>,
     ) -> PyResult<usize> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
-        let gone = self.gone(gone)?;
+        let removals = self.removals(removals)?;
         Ok(detach_shared(py, || {
-            let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
-            self.store.insert(gone, incoming.rows(&incoming.views()))
+            let removals = removals
+                .as_ref()
+                .map(EntryColumns::view)
+                .unwrap_or_default();
+            self.store
+                .insert(removals, incoming.rows(&incoming.views()))
         }))
     }
 
@@ -99,7 +103,7 @@ impl KeyedStore {
     /// before the call, and the rows that arrived no later. `arrivals` are ranks. Returns the
     /// answers as `query` does, and the number of keys.
     #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
-    #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, gone = None))]
+    #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, removals = None))]
     fn insert_answering(
         &self,
         py: Python<'_>,
@@ -109,18 +113,22 @@ impl KeyedStore {
         arrivals: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
         numbers: Option<Bound<'_, PyAny>>,
-        gone: Option<EntryTuple<'_>>,
+        removals: Option<EntryTuple<'_>>,
     ) -> PyResult<(Exported, usize)> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
-        let gone = self.gone(gone)?;
+        let removals = self.removals(removals)?;
         let arrivals = NumberArray::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
         let spans = read_spans(&windows)?;
         let (outputs, changed) = detach_shared(py, || {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
-            let gone = gone.as_ref().map(EntryColumns::view).unwrap_or_default();
-            self.store.insert_answering(gone, rows, arrivals, &spans)
+            let removals = removals
+                .as_ref()
+                .map(EntryColumns::view)
+                .unwrap_or_default();
+            self.store
+                .insert_answering(removals, rows, arrivals, &spans)
         });
         Ok((export_all(outputs)?, changed))
     }
@@ -492,8 +500,9 @@ impl KeyedStore {
         })
     }
 
-    fn gone(&self, gone: Option<EntryTuple<'_>>) -> PyResult<Option<EntryColumns>> {
-        gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
+    fn removals(&self, removals: Option<EntryTuple<'_>>) -> PyResult<Option<EntryColumns>> {
+        removals
+            .map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
             .transpose()
     }
 

@@ -32,7 +32,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     if value.is_none() {
         return Ok(false);
     }
-    if mask == Mask::There {
+    if mask == Mask::Valid {
         let float = value.cast::<PyFloat>();
         let is_nan = float.is_ok_and(|float| float.value().is_nan());
         return Ok(!(is_nan && nan == Nan::Skip));

@@ -10,7 +10,7 @@ use arrow_array::builder::{Float64Builder, Int64Builder};
 use arrow_array::{Array, Int64Array};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use slidewise_core::aggregate::answer_type::AnswerType;
+use slidewise_core::aggregate::kinds::AnswerType;
 use slidewise_core::aggregate::{AggSpec, Answer, DType, Kind};
 use slidewise_core::window::queries::Due;
 
@@ -94,7 +94,7 @@ impl Access {
                 // Answers that a call which raised has left.
                 state.due.retain(|due| due.query != number);
                 state.due_left &= !state.due.is_empty();
-                state.shed_log();
+                state.truncate_log();
             }
             drop(state);
             self.sweep(py);
@@ -123,7 +123,7 @@ impl Access {
             planning.advance(ticks);
         }
         state.collect_due();
-        state.shed_log();
+        state.truncate_log();
         drop(state);
         self.sweep(py);
         Ok(())

@@ -128,7 +128,11 @@ impl State {
     ///
     /// # Errors
     /// The reason why the integers cannot become floats; nothing has changed.
-    pub(crate) fn decide(&mut self, spec: &Spec, dtypes: Types) -> std::result::Result<(), String> {
+    pub(crate) fn resolve_dtypes(
+        &mut self,
+        spec: &Spec,
+        dtypes: Types,
+    ) -> std::result::Result<(), String> {
         if dtypes == self.dtypes {
             return Ok(());
         }
@@ -367,10 +371,10 @@ impl State {
 
     /// Evicts the entries outside `last=`.
     #[inline]
-    pub(crate) fn trim(&mut self, clock: &Clock, spec: &Spec) {
+    pub(crate) fn evict_by_clock(&mut self, clock: &Clock, spec: &Spec) {
         if spec.queries.is_some() {
             self.collect_due();
-            self.shed_log();
+            self.truncate_log();
             return;
         }
         if spec.is_shared() {
@@ -393,11 +397,11 @@ impl State {
     /// Evicts the entries that no range reaches any more.
     fn slide(&mut self, reaches: &[Reach]) {
         self.window.slide(reaches);
-        self.shed_log();
+        self.truncate_log();
     }
 
     /// Takes the rows out of the log whose entries have left.
-    pub(crate) fn shed_log(&mut self) {
+    pub(crate) fn truncate_log(&mut self) {
         if let Some(log) = &mut self.log {
             // Entries of equal time stay apart, so there is one for each row.
             log.evict_oldest(log.len() - self.window.len());

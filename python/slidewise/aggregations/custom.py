@@ -130,7 +130,7 @@ _KNOWN: WeakValueDictionary[str, Functions] = WeakValueDictionary()
 def find_custom(name: str) -> CustomAggregation | None:
     """The aggregation of a name, if this process has defined it."""
     functions = _KNOWN.get(name)
-    return None if functions is None else CustomAggregation("own", functions=functions)
+    return None if functions is None else CustomAggregation("udaf", functions=functions)
 
 
 def _parts(functions: Functions) -> tuple[Any, ...]:
@@ -348,7 +348,7 @@ def _make(
     )
     if name is not None:
         _KNOWN[name] = functions
-    return CustomAggregation("own", functions=functions)
+    return CustomAggregation("udaf", functions=functions)
 
 
 def _codec(codec: Any) -> tuple[Function | None, Function | None]:

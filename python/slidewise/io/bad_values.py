@@ -24,7 +24,7 @@ def batches_of(table: pa.Table) -> Batches:
 
 @contextmanager
 def naming_bad_value(spec: Spec, batches: Batches) -> Iterator[None]:
-    """Adds the first text that is no number to the error that a column does not fit.
+    """Adds the first text that is not a number to the error that a column does not fit.
 
     Args:
         spec: What is computed in the block.
@@ -51,7 +51,7 @@ def naming_bad_value(spec: Spec, batches: Batches) -> Iterator[None]:
         row, value = found
         raise SpecError(
             f"column {columns[0]!r} holds {value!r} in row {row} (counting from 0), "
-            "which is no number: ",
+            "which is not a number: ",
             *error.args,
         ) from error
 

@@ -323,9 +323,11 @@ class KernelCall:
         for index in windows:
             holds_a_row = self._holds_a_row(self.spec.windows[index])
             results = {}
-            for (name, agg), by, there, dtype in self.decoding:
+            for (name, agg), by, never_null, dtype in self.decoding:
                 array = self._array(index, agg, by, columns[index])
-                nullable = by.count_call is not None and not (there and holds_a_row)
+                nullable = by.count_call is not None and not (
+                    never_null and holds_a_row
+                )
                 results[name] = Result(array, dtype, by.same_type, nullable)
             of_windows[index] = results
         return of_windows

@@ -22,13 +22,13 @@ __all__ = [
 ]
 
 # The number of the column; its role; its masks (each the number of a column that must
-# be "true" or "there"); its paired column: a number, `NOTHING` or `TIME`.
+# be "true" or "valid"); its paired column: a number, `NOTHING` or `TIME`.
 InputColumn = tuple[int, str, tuple[tuple[int, str], ...], int]
 
 NOTHING, TIME = -1, -2
 _NONE = -1
 # The word of the core for user-defined aggregations, and their role with a number.
-UDAF = "own"
+UDAF = "udaf"
 # The roles of columns of any type.
 _OF_ANYTHING = ("presence", "any", "hash")
 
@@ -107,8 +107,8 @@ class InputColumns:
             by = self._input(agg, other, record.roles[1])
             of = self._selected(agg, source, record.roles[0])
         elif record.second:
-            of = self._input(agg, source, record.roles[0], (other, "there"))
-            by = self._input(agg, other, record.roles[1], (source, "there"))
+            of = self._input(agg, source, record.roles[0], (other, "valid"))
+            by = self._input(agg, other, record.roles[1], (source, "valid"))
         elif record.of_rows:
             of = self._count(agg, source)
         else:

@@ -290,7 +290,7 @@ class WindowPlan:
         if self.shared_queries is not None:
             header["queries"] = record_of(self.shared_queries)
         if self.custom:
-            header["own"] = [_reference(functions) for functions in self.custom]
+            header["udafs"] = [_reference(functions) for functions in self.custom]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > HEADER_LIMIT:
             raise SnapshotError(
@@ -302,7 +302,7 @@ class WindowPlan:
     def _record(self, agg: Aggregation) -> list[Any]:
         if isinstance(agg, UserDefinedAggregation):
             number = self.custom.index(agg.functions)
-            return ["own", agg.of, None, number, agg.where, 0]
+            return ["udaf", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]

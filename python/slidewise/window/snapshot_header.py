@@ -79,7 +79,7 @@ def _read_plan(
     custom: Sequence[UserDefinedAggregation] | None,
 ) -> WindowPlan:
     if custom is None:
-        custom = [_defined(name) for name in fields.get("own", ())]
+        custom = [_defined(name) for name in fields.get("udafs", ())]
     named = [_read_agg(record, custom) for record in fields["aggs"]]
     by_name = {name: agg for name, agg in named if name is not None}
     plan = make_plan(
@@ -139,7 +139,7 @@ def _read_agg(
     record: Sequence[Any], custom: Sequence[UserDefinedAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
-    if kind == "own":
+    if kind == "udaf":
         return name, custom[ddof](of, where=where)
     if len(rest) == 2:
         q, interpolation = rest

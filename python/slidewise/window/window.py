@@ -432,7 +432,7 @@ def _custom_aggs(
     return tuple(
         NativeAggregation("native", functions=functions)
         if isinstance(functions, Compiled)
-        else CustomAggregation("own", functions=functions)
+        else CustomAggregation("udaf", functions=functions)
         for functions in custom
     )
 

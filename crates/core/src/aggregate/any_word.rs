@@ -210,7 +210,7 @@ impl<T> Aggregation<T> for AnyWord {
     }
     fn erase(&self, batch: Batch<Self>) -> Erased {
         let value = |one: &i64, out: &mut Vec<u64>| out.push(*one as u64);
-        Erased::of_words(batch, None, 1, value, |bits| bits.into())
+        Erased::of_words(batch, Vec::new(), 1, value, |bits| bits.into())
     }
     fn widen(&self, entries: Erased, widened: &[bool]) -> widening::Result<Batch<Self>> {
         let same = |value: i64| value;

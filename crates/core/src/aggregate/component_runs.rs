@@ -5,8 +5,7 @@ use super::double::Double;
 use super::extreme_word;
 use super::merges::squares_between;
 use super::op::Op;
-use super::packing::{get_i128, put, put_i128};
-use super::record::Words;
+use super::packing::{Words, get_i128, put, put_i128};
 use super::twofold::Twofold;
 use crate::simd::{SimdTask, dispatch_simd};
 

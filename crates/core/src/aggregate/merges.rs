@@ -15,11 +15,10 @@
 //!
 //! All of it is computed with numbers of two floats ([`Double`]).
 
-use super::beyond::Wide;
 use super::double::Double;
 use super::packing::get_i128;
 use super::rounding::{two_product, two_sum};
-use super::twofold::Twofold;
+use super::twofold::{Twofold, Wide};
 
 /// Two partials; the first is the older one.
 pub type Sides<'a> = [&'a [u64]; 2];

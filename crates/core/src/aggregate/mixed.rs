@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::collect::{Element, Seq, one};
+use super::component::Component;
 use super::deferred::{Deferred, Ledger, Term};
 use super::native::{CountedRecord, MAX_WORDS, Native};
 use super::record::{Record, RecordPlan};
@@ -363,7 +364,7 @@ where
     fn widen(&self, entries: Erased, widened: &[bool]) -> widening::Result<Batch<Self>> {
         let (old, mut batch): (Self, Batch<Self>) = entries.downcast()?;
         for part in &mut batch.values {
-            self.widen_part(old.rest.plan(), part, widened)?;
+            self.widen_part(old.rest.components(), part, widened)?;
         }
         Ok(batch)
     }
@@ -376,7 +377,7 @@ where
     /// Values of user-defined and native aggregations are not converted.
     fn widen_part(
         &self,
-        old: &RecordPlan,
+        old: &[Component],
         part: &mut MixedPartial<T>,
         widened: &[bool],
     ) -> widening::Result<()> {

@@ -5,9 +5,7 @@
 //! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
 //! here, and never per item.
 
-pub mod answer_type;
 pub mod any_word;
-mod beyond;
 pub mod collect;
 pub mod column;
 mod common;
@@ -17,9 +15,10 @@ pub mod counted;
 pub mod deferred;
 mod double;
 pub mod holistic;
-mod lower;
+pub mod kinds;
 mod merges;
 pub mod mixed;
+mod moment_answers;
 pub mod moments;
 pub mod native;
 mod op;
@@ -42,165 +41,15 @@ use collect::{Collect, Element};
 use column::{Column, stage_rows};
 use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
-use holistic::Quantile;
 use mixed::Mixed;
 use native::{MAX_WORDS, Native, SMALL_WORDS};
 use record::{Record, RecordPlan};
 use short_words::ShortRecord;
-use sketch::SketchRequest;
 use sketch::digest::Digest;
 use widening::Erased;
 use word::SumI64;
 
-/// A kind of aggregation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Count,
-    Sum,
-    Mean,
-    Min,
-    Max,
-    Range,
-    Variance,
-    Stddev,
-    MinCount,
-    MaxCount,
-    ArgMin,
-    ArgMax,
-    First,
-    Last,
-    GeometricMean,
-    Collect,
-    Product,
-    SumOfSquares,
-    Any,
-    All,
-    BitAnd,
-    BitOr,
-    BitXor,
-    Skewness,
-    Kurtosis,
-    /// Over the columns `of` and `by`, which are missing in the same rows.
-    Covariance,
-    Correlation,
-    TopK {
-        k: u32,
-    },
-    BottomK {
-        k: u32,
-    },
-    CountDistinct,
-    /// The most frequent value; of several, the smallest.
-    Mode,
-    Quantile(Quantile),
-    /// Over the hashes of values; for hitters over values and their hashes, for quantiles
-    /// over numbers.
-    Sketch(SketchRequest),
-    /// Functions over records, compiled by the caller.
-    Native(native::Functions),
-    /// A user-defined aggregation, by number. The caller calls its functions.
-    Udaf {
-        number: u16,
-        commutative: bool,
-        /// Whether there is an inverse among its functions.
-        invertible: bool,
-    },
-}
-
-impl Kind {
-    /// The kinds without parameters.
-    pub const ALL: [(&'static str, Self); 27] = [
-        ("count", Self::Count),
-        ("sum", Self::Sum),
-        ("mean", Self::Mean),
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("range", Self::Range),
-        ("variance", Self::Variance),
-        ("stddev", Self::Stddev),
-        ("min_count", Self::MinCount),
-        ("max_count", Self::MaxCount),
-        ("arg_min", Self::ArgMin),
-        ("arg_max", Self::ArgMax),
-        ("first", Self::First),
-        ("last", Self::Last),
-        ("geometric_mean", Self::GeometricMean),
-        ("collect", Self::Collect),
-        ("product", Self::Product),
-        ("sum_of_squares", Self::SumOfSquares),
-        ("any", Self::Any),
-        ("all", Self::All),
-        ("bit_and", Self::BitAnd),
-        ("bit_or", Self::BitOr),
-        ("bit_xor", Self::BitXor),
-        ("skewness", Self::Skewness),
-        ("kurtosis", Self::Kurtosis),
-        ("covariance", Self::Covariance),
-        ("correlation", Self::Correlation),
-    ];
-
-    /// Whether a record answers it: it is neither `collect`, nor a sketch, nor
-    /// user-defined, nor holistic.
-    pub fn is_plain(self) -> bool {
-        let other = matches!(
-            self,
-            Self::Collect | Self::Sketch(_) | Self::Native(_) | Self::Udaf { .. }
-        );
-        !other && !self.is_holistic()
-    }
-
-    /// Whether no monoid answers it, see [`holistic`].
-    pub fn is_holistic(self) -> bool {
-        matches!(self, Self::CountDistinct | Self::Mode | Self::Quantile(_))
-    }
-
-    /// Whether it is user-defined with an inverse.
-    pub fn brings_inverse(self) -> bool {
-        match self {
-            Self::Udaf { invertible, .. } => invertible,
-            Self::Native(functions) => functions.inverse.is_some(),
-            _ => false,
-        }
-    }
-
-    /// Whether it needs a second column.
-    pub fn takes_by(self) -> bool {
-        use Kind::{ArgMax, ArgMin, Correlation, Covariance};
-        let hitters = matches!(self, Self::Sketch(SketchRequest::Hitters { .. }));
-        hitters || matches!(self, ArgMin | ArgMax | Covariance | Correlation)
-    }
-
-    /// Parses a name, with the number that some kinds take; names of sketches hold their
-    /// parameters.
-    pub fn parse(name: &str, number: u32) -> Option<Self> {
-        match name {
-            "top_k" => return Some(Self::TopK { k: number }),
-            "bottom_k" => return Some(Self::BottomK { k: number }),
-            "count_distinct" => return Some(Self::CountDistinct),
-            "mode" => return Some(Self::Mode),
-            _ => {}
-        }
-        if let Some(which) = name.strip_prefix("quantile ") {
-            return Quantile::parse(which).map(Self::Quantile);
-        }
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        let plain = found.map(|(_, kind)| *kind);
-        plain.or_else(|| SketchRequest::parse(name).map(Self::Sketch))
-    }
-}
-
-/// One aggregation over columns, given by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AggSpec {
-    pub kind: Kind,
-    /// The column aggregated; `None` only for `count` of rows.
-    pub of: Option<usize>,
-    /// The column compared, for `arg_min` and `arg_max`; the other column, for pairs; the
-    /// hashes, for hitters.
-    pub by: Option<usize>,
-    /// Delta degrees of freedom, for `variance` and `stddev`.
-    pub ddof: u32,
-}
+pub use kinds::{AggSpec, Kind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {

@@ -1,4 +1,27 @@
-//! Numbers of several words, in the words of a partial.
+//! Rows and partials as words, and numbers of several words in them.
+
+use std::fmt::Debug;
+
+use crate::snapshot::Codec;
+
+/// A row or a partial as words: an array where the size is small, boxed otherwise.
+pub trait Words:
+    Clone + Debug + Send + Sync + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static
+{
+    fn zeroed(words: usize) -> Self;
+}
+
+impl<const W: usize> Words for [u64; W] {
+    fn zeroed(_: usize) -> Self {
+        [0; W]
+    }
+}
+
+impl Words for Box<[u64]> {
+    fn zeroed(words: usize) -> Self {
+        vec![0; words].into_boxed_slice()
+    }
+}
 
 #[inline(always)]
 pub fn put<const W: usize>(out: &mut [u64], at: usize, words: [u64; W]) {

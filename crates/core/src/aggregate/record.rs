@@ -11,41 +11,23 @@ use super::column::{Column, Values, stage_raw, stage_rows};
 use super::common::Common;
 use super::component::{Combine, Component};
 use super::component_runs;
-use super::lower::Lower;
+use super::kinds::Lower;
 use super::op::Op;
+pub use super::packing::Words;
 use super::widening::{self, Erased};
-use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, NumberRun};
+use super::{AggSpec, Aggregation, Answer, Cell, DType, NumberRun};
 use crate::batch::Batch;
 use crate::monoid::{
     Entry, HandleSlot, Invertible, Law, Monoid, combine_one_by_one, folds_back_one_by_one,
     folds_one_by_one,
 };
 use crate::simd::dispatch_simd;
-use crate::snapshot::{Codec, Reader, Result, damaged};
+use crate::snapshot::{Reader, Result, damaged};
 
 /// The least number of partials that are combined component by component, and the most words
 /// of each: more are boxed, and a run would take a box for each.
 const MIN_RUN: usize = 3;
 const MAX_RUN_WORDS: usize = 8;
-
-/// A row or a partial as words: an array where the size is small, boxed otherwise.
-pub trait Words:
-    Clone + Debug + Send + Sync + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static
-{
-    fn zeroed(words: usize) -> Self;
-}
-
-impl<const W: usize> Words for [u64; W] {
-    fn zeroed(_: usize) -> Self {
-        [0; W]
-    }
-}
-
-impl Words for Box<[u64]> {
-    fn zeroed(words: usize) -> Self {
-        vec![0; words].into_boxed_slice()
-    }
-}
 
 /// Components and answers of a request; shared by all windows of it.
 #[derive(Debug)]
@@ -59,9 +41,6 @@ pub struct RecordPlan {
     commutative: bool,
     /// Whether every component can absorb a row without the others.
     absorbs: bool,
-    /// The law that it obeys beside associativity. With an inverse, a count distinguishes
-    /// sums of floats from no values, because a sum after subtractions does not.
-    law: Option<Law>,
 }
 
 impl RecordPlan {
@@ -97,6 +76,8 @@ impl RecordPlan {
         }
     }
 
+    /// `law`: what it obeys beside associativity. With an inverse, a count distinguishes sums
+    /// of floats from no values, because a sum after subtractions does not.
     fn for_law(aggs: &[AggSpec], dtypes: &[DType], law: Option<Law>) -> Self {
         let mut plan = Self {
             columns: dtypes.len(),
@@ -106,10 +87,11 @@ impl RecordPlan {
             common: None,
             commutative: true,
             absorbs: true,
-            law,
         };
         for agg in aggs {
-            let lower = plan.lower_of(agg, dtypes);
+            let lower = agg.lower(dtypes, law, &mut |op, col, dtype| {
+                plan.component(op, col, dtype)
+            });
             plan.lowers.push(lower);
         }
         plan.common = Common::of(&plan.components);
@@ -132,207 +114,6 @@ impl RecordPlan {
         self.commutative &= op.commutative();
         self.absorbs &= op.absorbs();
         at
-    }
-
-    fn lower_of(&mut self, agg: &AggSpec, dtypes: &[DType]) -> Lower {
-        let Some(col) = agg.of else {
-            return Lower::Count(self.component(Op::Rows, 0, DType::I64));
-        };
-        let dtype = dtypes[col];
-        let float = dtype == DType::F64;
-        let sum_op = if float { Op::SumF } else { Op::SumI };
-        let law = self.law;
-        let mut part = |op| self.component(op, col, dtype);
-        match agg.kind {
-            Kind::Count => Lower::Count(part(Op::Count)),
-            Kind::Sum if float && law == Some(Law::Inverse) => Lower::CountedSumF {
-                n: part(Op::Count),
-                sum: part(Op::SumF),
-            },
-            Kind::Sum if float => Lower::SumF(part(Op::SumF)),
-            Kind::Sum => Lower::SumI {
-                n: part(Op::Count),
-                sum: part(Op::SumI),
-            },
-            Kind::Mean => {
-                let (n, sum) = (part(Op::Count), part(sum_op));
-                if float {
-                    Lower::MeanF { sum, n }
-                } else {
-                    Lower::MeanI { sum, n }
-                }
-            }
-            Kind::Min | Kind::Max => {
-                let min = agg.kind == Kind::Min;
-                let n = presence_of(law, &mut part);
-                let at = part(Op::Extreme { min });
-                Lower::Extreme { at, n, min, dtype }
-            }
-            Kind::MinCount | Kind::MaxCount => {
-                let min = agg.kind == Kind::MinCount;
-                Lower::ExtremeCount(part(Op::ExtremeCount { min }) + 1)
-            }
-            Kind::Range => {
-                let n = presence_of(law, &mut part);
-                let max = part(Op::Extreme { min: false });
-                let min = part(Op::Extreme { min: true });
-                Lower::Range { max, min, n, dtype }
-            }
-            Kind::Variance | Kind::Stddev => {
-                let (n, sum) = (part(Op::Count), part(sum_op));
-                let squares = if float {
-                    Op::SquaresF { n, sum }
-                } else {
-                    Op::SquaresI { n, sum }
-                };
-                let root = agg.kind == Kind::Stddev;
-                Lower::Variance {
-                    squares: part(squares),
-                    n,
-                    ddof: agg.ddof,
-                    root,
-                }
-            }
-            Kind::GeometricMean => Lower::GeometricMean {
-                n: part(Op::Count),
-                logs: part(Op::Logs),
-            },
-            Kind::Product if float => Lower::ProductF {
-                n: part(Op::Count),
-                at: part(Op::ProductF),
-            },
-            Kind::Product => Lower::SumI {
-                n: part(Op::Count),
-                sum: part(Op::ProductI),
-            },
-            Kind::SumOfSquares if float => Lower::Twofold {
-                n: part(Op::Count),
-                at: part(Op::SumSquaresF),
-            },
-            Kind::SumOfSquares => Lower::SumI {
-                n: part(Op::Count),
-                sum: part(Op::SumSquaresI),
-            },
-            Kind::Any => Lower::Bool {
-                n: part(Op::Count),
-                at: part(Op::Any),
-            },
-            Kind::All => Lower::Bool {
-                n: part(Op::Count),
-                at: part(Op::All),
-            },
-            Kind::BitAnd => Lower::Bits {
-                n: part(Op::Count),
-                at: part(Op::BitAnd),
-            },
-            Kind::BitOr => Lower::Bits {
-                n: part(Op::Count),
-                at: part(Op::BitOr),
-            },
-            Kind::BitXor => Lower::Bits {
-                n: part(Op::Count),
-                at: part(Op::BitXor),
-            },
-            Kind::TopK { k } => Lower::Best {
-                at: part(Op::Best { k, min: false }),
-                min: false,
-                dtype,
-            },
-            Kind::BottomK { k } => Lower::Best {
-                at: part(Op::Best { k, min: true }),
-                min: true,
-                dtype,
-            },
-            Kind::Skewness | Kind::Kurtosis => self.shape(agg, col, dtype),
-            Kind::Covariance | Kind::Correlation => self.pair(agg, col, dtypes),
-            Kind::First => Self::value(part(Op::First), 1, dtype),
-            Kind::Last => Self::value(part(Op::Last), 1, dtype),
-            Kind::ArgMin | Kind::ArgMax => {
-                let by = agg.by.expect("arg_min and arg_max compare a column");
-                let min = agg.kind == Kind::ArgMin;
-                let at = self.component(Op::Arg { min, by }, col, dtypes[by]) + 1;
-                Self::value(at, 1, dtype)
-            }
-            Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("no monoid"),
-            Kind::Collect | Kind::Sketch(_) | Kind::Native(_) | Kind::Udaf { .. } => {
-                unreachable!("no record is planned for it")
-            }
-        }
-    }
-
-    /// Offsets of count, sum and squares of a column.
-    fn squares(&mut self, col: usize, dtype: DType) -> [usize; 3] {
-        let float = dtype == DType::F64;
-        let n = self.component(Op::Count, col, dtype);
-        let sum_op = if float { Op::SumF } else { Op::SumI };
-        let sum = self.component(sum_op, col, dtype);
-        let op = if float {
-            Op::SquaresF { n, sum }
-        } else {
-            Op::SquaresI { n, sum }
-        };
-        [n, sum, self.component(op, col, dtype)]
-    }
-
-    fn shape(&mut self, agg: &AggSpec, col: usize, dtype: DType) -> Lower {
-        let [n, sum, squares] = self.squares(col, dtype);
-        let third = self.component(Op::Third { n, sum, squares }, col, dtype);
-        let ddof = agg.ddof;
-        if agg.kind == Kind::Skewness {
-            return Lower::Skewness {
-                third,
-                squares,
-                n,
-                ddof,
-            };
-        }
-        let op = Op::Fourth {
-            n,
-            sum,
-            squares,
-            third,
-        };
-        Lower::Kurtosis {
-            fourth: self.component(op, col, dtype),
-            squares,
-            n,
-            ddof,
-        }
-    }
-
-    fn pair(&mut self, agg: &AggSpec, col: usize, dtypes: &[DType]) -> Lower {
-        let by = agg.by.expect("covariance and correlation have two columns");
-        let [n, sum, squares] = self.squares(col, dtypes[col]);
-        let [_, by_sum, by_squares] = self.squares(by, dtypes[by]);
-        let op = Op::Products {
-            n,
-            sum,
-            by,
-            by_sum,
-            by_float: dtypes[by] == DType::F64,
-        };
-        let products = self.component(op, col, dtypes[col]);
-        if agg.kind == Kind::Correlation {
-            return Lower::Correlation {
-                products,
-                squares: [squares, by_squares],
-                n,
-            };
-        }
-        Lower::Covariance {
-            products,
-            squares: [squares, by_squares],
-            n,
-            ddof: agg.ddof,
-        }
-    }
-
-    fn value(at: usize, flag: usize, dtype: DType) -> Lower {
-        Lower::Value {
-            at,
-            flag: at + flag,
-            dtype,
-        }
     }
 }
 
@@ -363,17 +144,21 @@ impl<R: Words + HandleSlot, P: Words> Record<R, P> {
     pub(super) fn widened_partial(
         &self,
         old: &[u64],
-        plan: &RecordPlan,
+        components: &[Component],
         widened: &[bool],
     ) -> widening::Result<P> {
         let mut out = P::zeroed(self.plan.words);
-        let components = (&plan.components[..], &self.plan.components[..]);
-        widening::partial(old, components, widened, out.as_mut())?;
+        widening::partial(
+            old,
+            (components, &self.plan.components),
+            widened,
+            out.as_mut(),
+        )?;
         Ok(out)
     }
 
-    pub(super) fn plan(&self) -> &RecordPlan {
-        &self.plan
+    pub(super) fn components(&self) -> &[Component] {
+        &self.plan.components
     }
 
     /// A combine of records that are not common.
@@ -512,15 +297,6 @@ impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
     }
 }
 
-/// The word of a record that is zero where all values were missing: their number, or for a
-/// record that selects, whether there is a last one.
-fn presence_of(law: Option<Law>, part: &mut impl FnMut(Op) -> usize) -> usize {
-    match law {
-        Some(Law::Selection) => part(Op::Last) + 1,
-        _ => part(Op::Count),
-    }
-}
-
 fn sized<W: Words>(words: W, least: usize) -> Result<W> {
     if words.as_ref().len() < least {
         return damaged(format!(
@@ -583,10 +359,10 @@ impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
         pairs.all(|(lower, column)| lower.run(partials, column))
     }
     fn erase(&self, batch: Batch<Self>) -> Erased {
-        let plan = Some(Arc::clone(&self.plan));
+        let components = self.plan.components.clone();
         let (columns, words) = (self.plan.columns, self.plan.words);
         let row = |row: &R, out: &mut Vec<u64>| out.extend_from_slice(&row.as_ref()[..columns]);
-        Erased::of_words(batch, plan, columns, row, |one| {
+        Erased::of_words(batch, components, columns, row, |one| {
             one.as_ref()[..words].into()
         })
     }
@@ -599,9 +375,9 @@ impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
             }
             Entry::Raw(row)
         };
-        entries.into_entries(row, |old, plan| {
-            let plan = plan.ok_or("words of no record")?;
-            self.widened_partial(old, plan, widened).map(Entry::Lifted)
+        entries.into_entries(row, |old, components| {
+            self.widened_partial(old, components, widened)
+                .map(Entry::Lifted)
         })
     }
 }

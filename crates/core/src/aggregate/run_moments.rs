@@ -1,11 +1,10 @@
 //! Central moments of runs of rows, in one pass about the approximate mean: distances are
 //! exact as two floats each, and so are their powers up to some 100 bits.
 
-use super::beyond::Wide;
 use super::double::Double;
 use super::packing::get_i128;
 use super::rounding::{two_product, two_sum};
-use super::twofold::Twofold;
+use super::twofold::{Twofold, Wide};
 use crate::simd::{SimdTask, dispatch_simd};
 
 const LANES: usize = 4;

@@ -1,7 +1,7 @@
 //! A few words in place, or many words boxed: one type for records of all sizes, for
 //! structures whose speed does not justify several.
 
-use super::record::Words;
+use super::packing::Words;
 use crate::monoid::HandleSlot;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 

@@ -12,12 +12,10 @@
 
 use super::packing::{get_i128, put};
 use std::any::Any;
-use std::sync::Arc;
 
 use super::component::{Component, presence};
 use super::moments::Scaled;
 use super::op::Op;
-use super::record::RecordPlan;
 use super::twofold::Twofold;
 use super::{Cell, DType, extreme_value, extreme_word};
 use crate::batch::Batch;
@@ -43,15 +41,15 @@ pub struct WordEntries {
     values: Vec<u64>,
     width: usize,
     lifted: Vec<(usize, Box<[u64]>)>,
-    /// The components of the words, if partials are records.
-    plan: Option<Arc<RecordPlan>>,
+    /// The components of the words; none if partials are not records.
+    components: Vec<Component>,
 }
 
 impl Erased {
     /// Entries of words.
     pub fn of_words<M: Monoid>(
         batch: Batch<M>,
-        plan: Option<Arc<RecordPlan>>,
+        components: Vec<Component>,
         width: usize,
         value: impl Fn(&M::In, &mut Vec<u64>),
         partial: impl Fn(M::Partial) -> Box<[u64]>,
@@ -70,7 +68,7 @@ impl Erased {
             values,
             width,
             lifted: lifted.map(|(at, one)| (at, partial(one))).collect(),
-            plan,
+            components,
         })
     }
 
@@ -93,17 +91,16 @@ impl Erased {
     pub fn into_entries<M: Monoid>(
         self,
         value: impl Fn(&[u64]) -> Entry<M>,
-        partial: impl Fn(&[u64], Option<&RecordPlan>) -> Result<Entry<M>>,
+        partial: impl Fn(&[u64], &[Component]) -> Result<Entry<M>>,
     ) -> Result<Batch<M>> {
         let Self::Words(entries) = self else {
             return Err(unlike());
         };
         let mut batch = Batch::with_capacity(entries.times.len());
         let mut lifted = entries.lifted.iter().peekable();
-        let plan = entries.plan.as_deref();
         for (at, time) in entries.times.into_iter().enumerate() {
             let entry = match lifted.next_if(|(place, _)| *place == at) {
-                Some((_, words)) => partial(words, plan)?,
+                Some((_, words)) => partial(words, &entries.components)?,
                 None => value(&entries.values[at * entries.width..][..entries.width]),
             };
             batch.push(time, entry);
@@ -240,7 +237,7 @@ fn convert(new: &Component, old: &[u64], widened: &[bool], out: &mut [u64]) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Record;
+    use super::super::record::{Record, RecordPlan};
     use super::super::{AggSpec, Aggregation, Answer, Kind};
     use super::*;
 

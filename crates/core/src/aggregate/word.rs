@@ -117,7 +117,13 @@ impl<T> Aggregation<T> for SumI64 {
     }
     fn erase(&self, batch: Batch<Self>) -> Erased {
         let words = |sum: i128| [sum as u64, (sum >> 64) as u64].into();
-        Erased::of_words(batch, None, 1, |one, out| out.push(*one as u64), words)
+        Erased::of_words(
+            batch,
+            Vec::new(),
+            1,
+            |one, out| out.push(*one as u64),
+            words,
+        )
     }
 }
 
@@ -272,7 +278,7 @@ impl Selective for Extreme {
         *partial
     }
     #[inline]
-    fn outdoes(&self, _part: usize, younger: &Top, older: &Top) -> bool {
+    fn dominates(&self, _part: usize, younger: &Top, older: &Top) -> bool {
         younger.word >= older.word && younger.any >= older.any
     }
     #[inline]
@@ -323,7 +329,13 @@ impl<T> Aggregation<T> for Extreme {
     }
     fn erase(&self, batch: Batch<Self>) -> Erased {
         let words = |top: Top| [top.word as u64, u64::from(top.any)].into();
-        Erased::of_words(batch, None, 1, |one, out| out.push(*one as u64), words)
+        Erased::of_words(
+            batch,
+            Vec::new(),
+            1,
+            |one, out| out.push(*one as u64),
+            words,
+        )
     }
     fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
         let raw = |words: &[u64]| Entry::Raw(widening::word(words[0] as i64, self.min));

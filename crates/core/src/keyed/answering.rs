@@ -178,7 +178,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         results: &Results,
         mut visit: impl FnMut(i64, A::Partial),
     ) {
-        let (lo, hi) = bounds(span, point.at);
+        let (lo, hi) = span.bounds(point.at);
         let holds_plus = point.plus.is_some() && (lo..=hi).contains(&point.at);
         let mut before: Option<Vec<Answer<i64>>> = None;
         let mut found = 0;
@@ -279,7 +279,7 @@ fn each_fold<A: Aggregation<i64>>(
     let mut edge: Option<(i64, Option<A::Partial>)> = None;
     let mut plus = None;
     for (index, span) in &spans.0 {
-        let (lo, hi) = bounds(span, point.at);
+        let (lo, hi) = span.bounds(point.at);
         let shorter = known.filter(|(_, to)| *to == hi && lo <= hi);
         if shorter.is_none() {
             (acc, edge) = (None, None);
@@ -327,7 +327,7 @@ fn each_raw_fold<M: Monoid>(
     // The first entry of the window before, and the end of the windows.
     let mut known: Option<(usize, i64)> = None;
     for (index, span) in &spans.0 {
-        let (lo, hi) = bounds(span, at);
+        let (lo, hi) = span.bounds(at);
         let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
         let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
         let first = match lo {
@@ -376,14 +376,4 @@ fn same(a: &[Answer<i64>], b: &[Answer<i64>]) -> bool {
             (Answer::F64(a), Answer::F64(b)) => a == b || (a.is_nan() && b.is_nan()),
             (a, b) => a == b,
         })
-}
-
-/// The first and the last time of a window; the first is later if it can hold no entry.
-pub(super) fn bounds(span: &Span, at: i64) -> (i64, i64) {
-    let (lo, hi) = span.interval(at, None);
-    let bound = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    match lo > i64::MAX.into() || hi < i64::MIN.into() {
-        true => (i64::MAX, i64::MIN),
-        false => (bound(lo), bound(hi)),
-    }
 }

@@ -285,10 +285,10 @@ impl<M: Monoid> Blocks<M> {
     /// Moves the entries of a block after `until` to a block with room for `more`, and frees the
     /// block. `None` if no block is that large, or an entry is promoted.
     pub fn widened(&mut self, block: Block, until: Option<i64>, more: usize) -> Option<Block> {
-        let gone = until.map_or(0, |until| {
+        let removed = until.map_or(0, |until| {
             self.times(block).partition_point(|time| *time <= until)
         });
-        let kept = block.len() - gone;
+        let kept = block.len() - removed;
         let (page, from) = split(block.at);
         if kept + more > MAX_BLOCK || self.any_promoted(page, from, from + block.len()) {
             return None;
@@ -297,8 +297,14 @@ impl<M: Monoid> Blocks<M> {
         let (other, to) = split(wider.at);
         for at in 0..kept {
             let held = &self.pages[page];
-            let (time, value) = (held.times[from + gone + at], &held.values[from + gone + at]);
-            let (value, number) = (value.clone(), held.numbers.get(from + gone + at).copied());
+            let (time, value) = (
+                held.times[from + removed + at],
+                &held.values[from + removed + at],
+            );
+            let (value, number) = (
+                value.clone(),
+                held.numbers.get(from + removed + at).copied(),
+            );
             let page = &mut self.pages[other];
             page.times[to + at] = time;
             page.values[to + at] = value;
@@ -318,9 +324,9 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
-    /// Reads a value of each cache line of a block: see [`super::shard::Shard::warm`].
+    /// Reads a value of each cache line of a block: see [`super::shard::Shard::prefetch`].
     #[inline]
-    pub fn touch(&self, block: Block) -> i64 {
+    pub fn prefetch(&self, block: Block) -> i64 {
         let (page, from) = split(block.at);
         let (page, to) = (&self.pages[page], from + block.len());
         if !std::mem::needs_drop::<M::In>() {

@@ -4,7 +4,12 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::shard::Hashed;
+/// A row of a batch, and the hash of its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hashed {
+    pub hash: u64,
+    pub row: u32,
+}
 
 /// Keys of rows as bytes: those of row `i` are `bytes[offsets[i]..offsets[i + 1]]`. Equal
 /// keys have equal bytes.

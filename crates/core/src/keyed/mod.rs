@@ -50,12 +50,12 @@ pub trait Store: Send + Sync {
     /// after those in the store, in the order given. A reader sees all changes of a key or none.
     /// Entries to remove that are missing are ignored; keys without entries are removed. Returns
     /// the number of keys that have changed.
-    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) -> usize;
+    fn insert(&self, removals: EntryList<'_>, rows: Rows<'_>) -> usize;
     /// As `insert`; also answers each row over the windows that end at its time: over the entries
     /// before the batch, and the rows of the batch that arrived no later. `arrivals` are ranks.
     fn insert_answering(
         &self,
-        gone: EntryList<'_>,
+        removals: EntryList<'_>,
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],

@@ -5,11 +5,11 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::answering::{Answering, Point, Results, Sink, Spans, answer_one, bounds};
+use super::answering::{Answering, Point, Results, Sink, Spans, answer_one};
 use super::grid::Grid;
-use super::keys::KeyColumn;
+use super::keys::{Hashed, KeyColumn};
 use super::number_columns::NumberColumns;
-use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
+use super::shard::{Incoming, KeyList, Placed, Removal, Shard, sort_placed};
 use super::{
     Answers, EntryList, Expiry, Points, Rows, Store, StoreRequest, VisitAnswers, WindowEnds,
 };
@@ -114,22 +114,22 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 
     /// The entries to remove from each shard, by key and in order; some may be missing.
-    fn gone_by_shard(&self, gone: EntryList<'_>) -> Vec<Vec<Gone>> {
-        let by_shard = self.by_shard(gone.keys).into_iter().zip(&self.shards);
+    fn removals_by_shard(&self, removals: EntryList<'_>) -> Vec<Vec<Removal>> {
+        let by_shard = self.by_shard(removals.keys).into_iter().zip(&self.shards);
         let found = by_shard.map(|(rows, shard)| {
             let shard = read(shard);
             let of_row = |Hashed { hash, row }: Hashed| {
                 let row = row as usize;
-                Some(Gone {
+                Some(Removal {
                     hash,
-                    key: shard.keys.find(hash, gone.keys.key(row))?,
-                    time: gone.times[row],
-                    number: gone.numbers[row],
+                    key: shard.keys.find(hash, removals.keys.key(row))?,
+                    time: removals.times[row],
+                    number: removals.numbers[row],
                 })
             };
-            let mut gone: Vec<Gone> = rows.into_iter().filter_map(of_row).collect();
-            sort_gone(&mut gone);
-            gone
+            let mut removals: Vec<Removal> = rows.into_iter().filter_map(of_row).collect();
+            sort_removals(&mut removals);
+            removals
         });
         found.collect()
     }
@@ -185,20 +185,20 @@ impl<A: Aggregation<i64>> Sharded<A> {
         })
     }
 
-    /// Answers the rows of a shard, of which the first `warm` were read already.
+    /// Answers the rows of a shard, of which the first `prefetch` were read already.
     fn answer_shard(
         &self,
         answering: &mut Answering<'_, A>,
         shard: &Shard<A>,
-        (rows, points, warm): (&[Placed], &Points<'_>, usize),
+        (rows, points, prefetch): (&[Placed], &Points<'_>, usize),
         sink: &mut dyn Sink,
     ) {
-        let (mut done, mut warmed) = (0, warm);
+        let (mut done, mut prefetched) = (0, prefetch);
         for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
-            if done >= warmed {
+            if done >= prefetched {
                 let next = &rows[done..rows.len().min(done + ROWS_TOGETHER)];
-                shard.warm_for_query(next);
-                warmed = done + next.len();
+                shard.prefetch_for_query(next);
+                prefetched = done + next.len();
             }
             done += of_key.len();
             let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
@@ -237,7 +237,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
             shards.push((shard, first..found.len()));
         }
         for (shard, rows) in &shards {
-            shard.warm_heads(&found[rows.clone()]);
+            shard.prefetch_heads(&found[rows.clone()]);
         }
         let mut placed: Vec<Placed> = Vec::with_capacity(count);
         for (shard, rows) in &shards {
@@ -252,15 +252,15 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let together = count <= ROWS_PER_HOLD;
         if together {
             for (shard, rows) in &shards {
-                shard.warm_for_query(&placed[rows.clone()]);
+                shard.prefetch_for_query(&placed[rows.clone()]);
             }
         }
         let order = placed.iter().map(|row| row.row() as u32).collect();
         let mut columns = NumberColumns::new(spans.len(), self.request.aggs.len(), order);
         let mut answering = Answering::new(&self.aggregation, spans, count);
         for (shard, rows) in &shards {
-            let warm = if together { rows.len() } else { 0 };
-            let rows = (&placed[rows.clone()], points, warm);
+            let prefetch = if together { rows.len() } else { 0 };
+            let rows = (&placed[rows.clone()], points, prefetch);
             self.answer_shard(&mut answering, shard, rows, &mut columns);
         }
         answering.put(true, &mut columns);
@@ -286,8 +286,8 @@ fn sort_few(rows: &mut [Placed]) {
 }
 
 /// Sorts entries by key and time.
-fn sort_gone(gone: &mut [Gone]) {
-    gone.sort_unstable_by_key(|gone| (gone.key, gone.time, gone.number));
+fn sort_removals(removals: &mut [Removal]) {
+    removals.sort_unstable_by_key(|one| (one.key, one.time, one.number));
 }
 
 /// Sorts rows by key and arrival.
@@ -297,17 +297,17 @@ fn sort_by_arrival(placed: &mut [Placed], arrivals: &[i64]) {
 
 /// Iterates over keys: the entries of a shard to remove and the rows to insert, both in order.
 struct Changes<'a> {
-    gone: &'a [Gone],
+    removals: &'a [Removal],
     rows: &'a [Placed],
 }
 
 impl<'a> Changes<'a> {
-    fn new(gone: &'a [Gone], rows: &'a [Placed]) -> Self {
-        Self { gone, rows }
+    fn new(removals: &'a [Removal], rows: &'a [Placed]) -> Self {
+        Self { removals, rows }
     }
 
     fn is_done(&self) -> bool {
-        self.gone.is_empty() && self.rows.is_empty()
+        self.removals.is_empty() && self.rows.is_empty()
     }
 }
 
@@ -317,15 +317,15 @@ fn some(rows: &[Placed]) -> &[Placed] {
 }
 
 impl<'a> Iterator for Changes<'a> {
-    type Item = (&'a [Gone], &'a [Placed]);
+    type Item = (&'a [Removal], &'a [Placed]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let of_gone = self.gone.first().map(|gone| gone.key);
+        let of_removals = self.removals.first().map(|one| one.key);
         let of_rows = self.rows.first().map(|row| row.key());
-        let key = of_gone.into_iter().chain(of_rows).min()?;
-        let leaving = take_key(&mut self.gone, |gone| gone.key, key);
-        let coming = take_key(&mut self.rows, |row| row.key(), key);
-        Some((leaving, coming))
+        let key = of_removals.into_iter().chain(of_rows).min()?;
+        let removed = take_key(&mut self.removals, |one| one.key, key);
+        let inserted = take_key(&mut self.rows, |row| row.key(), key);
+        Some((removed, inserted))
     }
 }
 
@@ -339,7 +339,7 @@ fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> 
 }
 
 impl<A: Aggregation<i64>> Store for Sharded<A> {
-    fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>) -> usize {
+    fn insert(&self, removals: EntryList<'_>, rows: Rows<'_>) -> usize {
         let mut changed = 0;
         let incoming = Incoming {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
@@ -347,22 +347,22 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         };
         let by_shard = self.by_shard(rows.keys);
         let _all = write(&self.batch);
-        let gone = self.gone_by_shard(gone);
-        for ((shard, of_shard), gone) in self.shards.iter().zip(&by_shard).zip(&gone) {
+        let removals = self.removals_by_shard(removals);
+        for ((shard, of_shard), removals) in self.shards.iter().zip(&by_shard).zip(&removals) {
             let placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
             let placed = sort_placed(placed, read(shard).numbers());
-            let mut changes = Changes::new(gone, &placed);
+            let mut changes = Changes::new(removals, &placed);
             while !changes.is_done() {
                 // Held over all rows of a key: readers must see all of them or none.
                 let mut shard = write(shard);
-                shard.warm(some(changes.rows));
-                incoming.warm(some(changes.rows));
+                shard.prefetch(some(changes.rows));
+                incoming.prefetch(some(changes.rows));
                 let mut count = 0;
                 while count < ROWS_PER_HOLD
-                    && let Some((leaving, coming)) = changes.next()
+                    && let Some((removed, inserted)) = changes.next()
                 {
-                    shard.change(&self.aggregation, leaving, coming, &incoming);
-                    count += leaving.len() + coming.len();
+                    shard.change(&self.aggregation, removed, inserted, &incoming);
+                    count += removed.len() + inserted.len();
                     changed += 1;
                 }
             }
@@ -372,7 +372,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
 
     fn insert_answering(
         &self,
-        gone: EntryList<'_>,
+        removals: EntryList<'_>,
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],
@@ -390,20 +390,21 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             placed
         });
         let in_order: Vec<Vec<Placed>> = in_order.collect();
-        let gone = self.gone_by_shard(gone);
+        let removals = self.removals_by_shard(removals);
         let sorted = Spans::new(spans);
         let answers = self.filled(spans, &in_order, |filling| {
             let mut answering = Answering::new(&self.aggregation, &sorted, rows.keys.len());
-            for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
-                for (leaving, coming) in Changes::new(gone, rows) {
+            for ((shard, rows), removals) in self.shards.iter().zip(&in_order).zip(&removals) {
+                for (removed, inserted) in Changes::new(removals, rows) {
                     changed += 1;
                     let mut shard = write(shard);
-                    if coming.is_empty() {
-                        shard.change(&self.aggregation, leaving, coming, &incoming);
+                    if inserted.is_empty() {
+                        shard.change(&self.aggregation, removed, inserted, &incoming);
                         continue;
                     }
-                    shard.remove(&self.aggregation, leaving);
-                    for together in coming.chunk_by(|a, b| arrivals[a.row()] == arrivals[b.row()]) {
+                    shard.remove(&self.aggregation, removed);
+                    for together in inserted.chunk_by(|a, b| arrivals[a.row()] == arrivals[b.row()])
+                    {
                         shard.insert(&self.aggregation, together, &incoming);
                         answering.fold_all(&shard, Some(together[0].key()), together);
                         answering.put(false, filling);
@@ -430,7 +431,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
         // Prefetch: the cache misses of the search and of the fold overlap.
-        shard.warm_for_query(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
+        shard.prefetch_for_query(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
         let plus = None;
         let point = Point { number, at, plus };
         answer_one(&self.aggregation, spans, &shard, &point, visit);
@@ -440,7 +441,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
         self.each_key(points.keys, |row, shard, number| {
             for (span, of) in spans.iter().enumerate() {
-                let (lo, hi) = bounds(of, points.times[row]);
+                let (lo, hi) = of.bounds(points.times[row]);
                 firsts[span][row] = shard.first(number, lo).filter(|first| *first <= hi);
             }
         });

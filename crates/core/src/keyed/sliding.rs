@@ -14,7 +14,6 @@
 
 use std::ops::ControlFlow;
 
-use super::answering::bounds;
 use super::blocks::MAX_BLOCK;
 use super::shard::{Placed, Shard};
 use crate::monoid::Monoid;
@@ -79,7 +78,7 @@ impl<P: Clone> Sliding<P> {
     ) {
         let mut windows = std::mem::take(&mut self.windows);
         windows.clear();
-        windows.extend(times.iter().map(|time| bounds(span, time.time())));
+        windows.extend(times.iter().map(|time| span.bounds(time.time())));
         let mut rest = &windows[..];
         while let Some((from, end)) = rest.first() {
             // The windows that hold the end of the first one: none if it is empty, as one

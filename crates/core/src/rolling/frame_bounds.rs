@@ -50,6 +50,17 @@ impl Span {
         let lo = start + i128::from(!self.closed.left());
         (lo, end - i128::from(!self.closed.right()))
     }
+
+    /// The first and the last time of a window at `now`; the first is later if it can hold
+    /// no entry.
+    pub fn bounds(self, now: i64) -> (i64, i64) {
+        let (lo, hi) = self.interval(now, None);
+        let bound = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        match lo > i64::MAX.into() || hi < i64::MIN.into() {
+            true => (i64::MAX, i64::MIN),
+            false => (bound(lo), bound(hi)),
+        }
+    }
 }
 
 impl Closed {

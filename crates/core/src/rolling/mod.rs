@@ -245,10 +245,10 @@ fn rolling_sorted(
     let whole = request.arrival.is_none() && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
-        .partition(|(_, agg)| agg.kind.is_holistic() || holistic::knows(request, agg));
+        .partition(|(_, agg)| agg.kind.is_holistic() || holistic::supports(request, agg));
     let (fast, others): (Vec<_>, Vec<_>) = monoids
         .into_iter()
-        .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
+        .partition(|(_, agg)| whole && kernels::supports(agg, request.columns));
     if !fast.is_empty() {
         kernels::answer(request, sorted, &fast, chunks, proceed)?;
     }

@@ -3,7 +3,7 @@
 //! A column begins [`Blank`], with room for every number. Each part of a table fills an
 //! [`OutputChunk`] of it and leaves [`Marks`]: validity, lists and overflows.
 
-use crate::aggregate::answer_type::AnswerType;
+use crate::aggregate::kinds::AnswerType;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, NumberRun};
 use crate::memory::zeroed;
 

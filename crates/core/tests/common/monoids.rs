@@ -244,7 +244,7 @@ impl Selective for FirstTop {
     fn replace(&self, _part: usize, partial: &mut Place, by: &Place) {
         *partial = *by;
     }
-    fn outdoes(&self, _part: usize, younger: &Place, older: &Place) -> bool {
+    fn dominates(&self, _part: usize, younger: &Place, older: &Place) -> bool {
         self.combine(older, younger) == *younger
     }
 }
@@ -308,7 +308,7 @@ impl Selective for Largest {
     fn replace(&self, _part: usize, partial: &mut i64, by: &i64) {
         *partial = *by;
     }
-    fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
+    fn dominates(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         self.combine(older, younger) == *younger
     }
 }

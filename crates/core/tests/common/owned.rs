@@ -133,8 +133,8 @@ where
     fn part(&self, _part: usize, partial: &K) -> K {
         partial.clone()
     }
-    fn outdoes(&self, part: usize, younger: &K, older: &K) -> bool {
-        self.0.outdoes(part, &younger.kept(), &older.kept())
+    fn dominates(&self, part: usize, younger: &K, older: &K) -> bool {
+        self.0.dominates(part, &younger.kept(), &older.kept())
     }
     fn replace(&self, _part: usize, partial: &mut K, by: &K) {
         partial.clone_from(by);

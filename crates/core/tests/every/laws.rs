@@ -184,7 +184,7 @@ impl SelectiveVisitor<i64> for Laws<'_> {
             let mut chosen = a.clone();
             for part in 0..monoid.parts() {
                 let [older, younger] = [&a, &b].map(|partial| monoid.part(part, partial));
-                if monoid.outdoes(part, &younger, &older) {
+                if monoid.dominates(part, &younger, &older) {
                     monoid.replace(part, &mut chosen, &younger);
                 }
             }

@@ -67,9 +67,9 @@ impl<M: Selective> Selective for Counted<M> {
     fn part(&self, part: usize, partial: &M::Partial) -> M::Part {
         self.0.part(part, partial)
     }
-    fn outdoes(&self, part: usize, younger: &M::Part, older: &M::Part) -> bool {
+    fn dominates(&self, part: usize, younger: &M::Part, older: &M::Part) -> bool {
         count();
-        self.0.outdoes(part, younger, older)
+        self.0.dominates(part, younger, older)
     }
     fn replace(&self, part: usize, partial: &mut M::Partial, by: &M::Part) {
         self.0.replace(part, partial, by);

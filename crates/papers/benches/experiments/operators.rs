@@ -82,7 +82,7 @@ impl Selective for Max {
         *partial = *by;
     }
     #[inline]
-    fn outdoes(&self, _part: usize, younger: &i64, older: &i64) -> bool {
+    fn dominates(&self, _part: usize, younger: &i64, older: &i64) -> bool {
         younger >= older
     }
 }

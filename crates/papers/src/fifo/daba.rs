@@ -60,10 +60,10 @@ impl<M: Monoid> Daba<M> {
         }
     }
 
-    /// Goes on with what has begun: gives the oldest of l_L and the youngest of l_R their
+    /// Does one step of the pending rebuild: gives the oldest of l_L and the youngest of l_R their
     /// final aggregates, or moves pointers only.
     #[inline(always)]
-    fn go_on<const PLAIN: bool>(&mut self) {
+    fn step<const PLAIN: bool>(&mut self) {
         if !self.at.is_shrinking() {
             return self.at.ride();
         }
@@ -109,7 +109,7 @@ impl<M: Monoid> Daba<M> {
 
     fn fixup(&mut self) {
         match self.at.step(self.items.queue.head()) {
-            DabaStep::GoOn => self.go_on::<false>(),
+            DabaStep::Step => self.step::<false>(),
             DabaStep::Flip => self.flip(),
             DabaStep::Restart => self.at.restart(self.items.queue.tail()),
         }
@@ -130,7 +130,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
     fn insert(&mut self, value: M::Partial) {
         if self.at.is_under_way() && self.items.queue.has_room() {
             self.items.insert::<true>(value, self.at.b);
-            self.go_on::<true>();
+            self.step::<true>();
         } else {
             self.aside(|me| me.insert_aside(value));
         }
@@ -148,7 +148,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
     fn evict(&mut self) {
         if self.at.is_under_way() && self.items.queue.stays_plain() {
             self.items.evict::<true>();
-            self.go_on::<true>();
+            self.step::<true>();
         } else {
             self.aside(Self::evict_aside);
         }

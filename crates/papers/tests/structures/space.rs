@@ -24,7 +24,7 @@ use slidewise_papers::fifo::two_stacks::TwoStacks;
 
 type Wide = [u64; 64];
 
-/// A word in a partial of many: its sum, or by `outdoes` its maximum.
+/// A word in a partial of many: its sum, or by `dominates` its maximum.
 #[derive(Clone, Debug)]
 struct WideWord;
 
@@ -70,7 +70,7 @@ impl Selective for WideWord {
     fn replace(&self, _part: usize, partial: &mut Wide, by: &Wide) {
         *partial = *by;
     }
-    fn outdoes(&self, _part: usize, younger: &Wide, older: &Wide) -> bool {
+    fn dominates(&self, _part: usize, younger: &Wide, older: &Wide) -> bool {
         younger[0] >= older[0]
     }
 }

@@ -166,11 +166,11 @@ fn daba_takes_the_steps_of_figure_15() {
                 at.shrink();
                 "flip, shrink"
             }
-            DabaStep::GoOn if at.is_shrinking() => {
+            DabaStep::Step if at.is_shrinking() => {
                 at.shrink();
                 "shrink"
             }
-            DabaStep::GoOn => {
+            DabaStep::Step => {
                 at.ride();
                 "free ride"
             }

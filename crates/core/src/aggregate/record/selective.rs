@@ -22,7 +22,7 @@ impl<R: Words + HandleSlot, P: Words> Selective for Record<R, P> {
             _ => unreachable!("{SELECTED} words at most"),
         }
     }
-    fn outdoes(&self, part: usize, younger: &Self::Part, older: &Self::Part) -> bool {
+    fn dominates(&self, part: usize, younger: &Self::Part, older: &Self::Part) -> bool {
         let component = &self.plan.components[part];
         if matches!(component.op, Op::Extreme { .. }) {
             return younger[0] as i64 >= older[0] as i64;

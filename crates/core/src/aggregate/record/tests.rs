@@ -1,5 +1,6 @@
 //! Records compared with their components.
 
+use super::super::Kind;
 use super::*;
 
 #[test]

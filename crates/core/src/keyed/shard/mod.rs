@@ -4,22 +4,15 @@ mod scan;
 
 use std::hash::BuildHasher;
 
-use super::keys::{KeyColumn, Keys, grow};
+use super::keys::{Hashed, KeyColumn, Keys, grow};
 use super::run::{Run, RunItem};
-use super::tree::{Forest, Root, Touch};
+use super::tree::{Forest, PrefetchStep, Root};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 pub use scan::{KeyList, MAX_WINDOWS};
 
 /// Up to this number of rows of a key are appended one by one if their block has no room.
 const MAX_SINGLE_APPENDS: usize = 4;
-
-/// A row of a batch, and the hash of its key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hashed {
-    pub hash: u64,
-    pub row: u32,
-}
 
 /// A row of a batch as one number, ordered by key, time and row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +69,7 @@ pub(super) fn sort_placed(mut placed: Vec<Placed>, keys: usize) -> Vec<Placed> {
 
 /// An entry to remove, and its key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gone {
+pub(super) struct Removal {
     pub hash: u64,
     pub key: u32,
     pub time: i64,
@@ -91,8 +84,8 @@ pub(super) struct Incoming<'a, M: Monoid> {
 }
 
 impl<M: Monoid> Incoming<'_, M> {
-    /// Reads the values of some rows, like [`Shard::warm`].
-    pub fn warm(&self, rows: &[Placed]) {
+    /// Reads the values of some rows, like [`Shard::prefetch`].
+    pub fn prefetch(&self, rows: &[Placed]) {
         if !std::mem::needs_drop::<M::In>() {
             for row in rows {
                 std::hint::black_box(self.batch.values[row.row()].clone());
@@ -206,7 +199,7 @@ impl<M: Monoid> Shard<M> {
     }
 
     /// Reads where the entries of keys are, likewise.
-    pub fn warm_heads(&self, numbers: &[Option<u32>]) {
+    pub fn prefetch_heads(&self, numbers: &[Option<u32>]) {
         let heads = numbers.iter().flatten();
         let seen = heads.fold(0, |seen, number| seen ^ self.heads[*number as usize].last);
         std::hint::black_box(seen);
@@ -214,25 +207,25 @@ impl<M: Monoid> Shard<M> {
 
     /// Prefetches the entries of the keys of some rows, which are needed next. The cache misses
     /// of different keys overlap here; the work per key afterwards is too long for that.
-    pub fn warm(&self, rows: &[Placed]) {
+    pub fn prefetch(&self, rows: &[Placed]) {
         let seen = rows.iter().fold(0, |seen, row| {
             let head = self.heads.get(row.key() as usize);
-            seen ^ head.map_or(0, |head| self.forest.touch(head.root))
+            seen ^ head.map_or(0, |head| self.forest.prefetch(head.root))
         });
         std::hint::black_box(seen);
     }
 
-    /// As `warm`, for queries of a few keys, which of trees also read the folds of children. Each
+    /// As `prefetch`, for queries of a few keys, which of trees also read the folds of children. Each
     /// step is for all keys, so that their cache misses overlap. Of many keys it would read more
     /// than a cache holds.
-    pub fn warm_for_query(&self, rows: &[Placed]) {
+    pub fn prefetch_for_query(&self, rows: &[Placed]) {
         let heads = rows
             .iter()
             .filter_map(|row| self.heads.get(row.key() as usize));
         let mut seen = 0;
-        for step in Touch::STEPS {
+        for step in PrefetchStep::STEPS {
             seen ^= heads.clone().fold(0, |seen, head| {
-                seen ^ self.forest.touch_step(head.root, step)
+                seen ^ self.forest.prefetch_step(head.root, step)
             });
         }
         std::hint::black_box(seen);
@@ -243,14 +236,14 @@ impl<M: Monoid> Shard<M> {
     pub fn change(
         &mut self,
         monoid: &M,
-        gone: &[Gone],
+        removals: &[Removal],
         rows: &[Placed],
         incoming: &Incoming<'_, M>,
     ) {
-        self.remove(monoid, gone);
+        self.remove(monoid, removals);
         if !rows.is_empty() {
             self.insert(monoid, rows, incoming);
-        } else if let Some(first) = gone.first()
+        } else if let Some(first) = removals.first()
             && self.heads[first.key as usize].root == Root::Empty
         {
             self.keys.remove(first.hash, first.key);
@@ -258,13 +251,13 @@ impl<M: Monoid> Shard<M> {
     }
 
     /// Removes entries of a key, which are in order.
-    pub fn remove(&mut self, monoid: &M, gone: &[Gone]) {
-        let Some(first) = gone.first() else {
+    pub fn remove(&mut self, monoid: &M, removals: &[Removal]) {
+        let Some(first) = removals.first() else {
             return;
         };
         let head = &mut self.heads[first.key as usize];
-        let gone: Vec<(i64, i64)> = gone.iter().map(|gone| (gone.time, gone.number)).collect();
-        if self.forest.remove(monoid, &mut head.root, &gone) == 0 {
+        let removals: Vec<(i64, i64)> = removals.iter().map(|one| (one.time, one.number)).collect();
+        if self.forest.remove(monoid, &mut head.root, &removals) == 0 {
             return;
         }
         let Some(last) = self.forest.last_time(head.root) else {
@@ -273,7 +266,7 @@ impl<M: Monoid> Shard<M> {
         };
         head.last = last;
         // Entries of the first session before the first removed one are still in it.
-        let before = self.forest.last_until(head.root, gone[0].0);
+        let before = self.forest.last_until(head.root, removals[0].0);
         let before = before.or_else(|| self.forest.first(head.root, i64::MIN));
         head.closing = head.closing.min(before.unwrap_or(i64::MIN));
         self.closing = self.closing.min(head.closing);
@@ -293,7 +286,7 @@ impl<M: Monoid> Shard<M> {
         let mut done = 0;
         let until = match self.forest.has_room(head.root, rows.len()) {
             true => None,
-            false => leaving(&self.forest, head.root, self.until, self.keep_rows),
+            false => removed(&self.forest, head.root, self.until, self.keep_rows),
         };
         if earliest >= head.last {
             self.forest.make_room(&mut head.root, rows.len(), until);
@@ -318,11 +311,11 @@ impl<M: Monoid> Shard<M> {
         let mut run = std::mem::take(&mut self.run);
         incoming.fill(&rows[done..], &mut run);
         let count = run.len();
-        let until = leaving(&self.forest, head.root, self.until, self.keep_rows);
+        let until = removed(&self.forest, head.root, self.until, self.keep_rows);
         self.forest
             .insert(monoid, &mut head.root, (&run, 0, count), until);
         head.last = head.last.max(run.times[count - 1]);
-        if let Some(until) = leaving(&self.forest, head.root, self.until, self.keep_rows) {
+        if let Some(until) = removed(&self.forest, head.root, self.until, self.keep_rows) {
             self.forest.evict(monoid, &mut head.root, until);
         }
         run.clear();
@@ -432,7 +425,7 @@ impl<M: Monoid> Shard<M> {
 
 /// The time up to which entries of a key may be evicted: of those at or before `until`, the
 /// last `keep_rows` stay.
-fn leaving<M: Monoid>(
+fn removed<M: Monoid>(
     forest: &Forest<M>,
     root: Root,
     until: Option<i64>,

@@ -264,16 +264,16 @@ impl<M: Monoid> Shard<M> {
         let Some(closed) = closed else {
             return;
         };
-        let mut gone: Vec<(i64, i64)> = Vec::new();
+        let mut removals: Vec<(i64, i64)> = Vec::new();
         let range = (i64::MIN, closed);
         self.forest.visit(head.root, range, &mut |times, numbers| {
-            gone.extend(times.iter().copied().zip(numbers.iter().copied()));
+            removals.extend(times.iter().copied().zip(numbers.iter().copied()));
             ControlFlow::Continue(())
         });
-        out.extend(gone.iter().map(|(_, number)| *number));
-        gone.sort_unstable();
+        out.extend(removals.iter().map(|(_, number)| *number));
+        removals.sort_unstable();
         // Whole leaves first, without reading them.
         self.forest.evict(monoid, &mut head.root, closed);
-        self.forest.remove(monoid, &mut head.root, &gone);
+        self.forest.remove(monoid, &mut head.root, &removals);
     }
 }

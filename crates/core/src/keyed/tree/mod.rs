@@ -34,15 +34,15 @@ pub(super) enum Root {
     },
 }
 
-/// The steps of `Forest::touch_step`: the root, its children, and the ends of windows below.
+/// The steps of `Forest::prefetch_step`: the root, its children, and the ends of windows below.
 #[derive(Clone, Copy)]
-pub(super) enum Touch {
+pub(super) enum PrefetchStep {
     Root,
     Children,
     Ends,
 }
 
-impl Touch {
+impl PrefetchStep {
     pub const STEPS: [Self; 3] = [Self::Root, Self::Children, Self::Ends];
 }
 
@@ -150,39 +150,39 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Prefetches the memory that a query of a key reads first: see [`super::shard::Shard::warm`].
+    /// Prefetches the memory that a query of a key reads first: see [`super::shard::Shard::prefetch`].
     #[inline]
-    pub fn touch(&self, root: Root) -> i64 {
+    pub fn prefetch(&self, root: Root) -> i64 {
         match root {
             Root::Empty => 0,
-            Root::Leaf(block) => self.blocks.touch(block),
+            Root::Leaf(block) => self.blocks.prefetch(block),
             Root::Tree { node, .. } => match self.last(node).below {
-                Below::Leaf(block) => self.blocks.touch(block),
+                Below::Leaf(block) => self.blocks.prefetch(block),
                 Below::Node(node) => self.nodes[node as usize].len() as i64,
             },
         }
     }
 
     /// Reads what a query of a key reads first, a step at a time, each with the addresses that
-    /// the one before has read: see [`super::shard::Shard::warm_for_query`].
+    /// the one before has read: see [`super::shard::Shard::prefetch_for_query`].
     #[inline]
-    pub fn touch_step(&self, root: Root, step: Touch) -> i64 {
+    pub fn prefetch_step(&self, root: Root, step: PrefetchStep) -> i64 {
         let Root::Tree { node, .. } = root else {
             return match step {
-                Touch::Root => self.touch(root),
+                PrefetchStep::Root => self.prefetch(root),
                 _ => 0,
             };
         };
         let children = &self.nodes[node as usize];
         match step {
-            Touch::Root => children.len() as i64,
-            Touch::Children => children.iter().fold(0, |seen, child| {
+            PrefetchStep::Root => children.len() as i64,
+            PrefetchStep::Children => children.iter().fold(0, |seen, child| {
                 seen ^ child.first ^ i64::from(child.count) ^ i64::from(child.agg.is_some())
             }),
             // The ends of short windows are in the last leaves.
-            Touch::Ends => children.iter().rev().take(2).fold(0, |seen, child| {
+            PrefetchStep::Ends => children.iter().rev().take(2).fold(0, |seen, child| {
                 seen ^ match child.below {
-                    Below::Leaf(block) => self.blocks.touch(block),
+                    Below::Leaf(block) => self.blocks.prefetch(block),
                     Below::Node(node) => self.nodes[node as usize].len() as i64,
                 }
             }),

@@ -6,20 +6,20 @@ use super::{ARITY, Below, Child, FULL, Forest, Root, fold_children};
 use crate::monoid::Monoid;
 
 impl<M: Monoid> Forest<M> {
-    /// Removes the entries that are equal to one of `gone`, which are sorted times and numbers.
+    /// Removes the entries that are equal to one of `removals`, which are sorted times and numbers.
     /// Returns the number of entries removed.
-    pub fn remove(&mut self, monoid: &M, root: &mut Root, gone: &[(i64, i64)]) -> usize {
+    pub fn remove(&mut self, monoid: &M, root: &mut Root, removals: &[(i64, i64)]) -> usize {
         match *root {
             Root::Empty => 0,
-            _ if gone.is_empty() => 0,
+            _ if removals.is_empty() => 0,
             Root::Leaf(block) => {
-                let (count, rest) = self.remove_from_leaf(block, gone);
+                let (count, rest) = self.remove_from_leaf(block, removals);
                 *root = rest.map_or(Root::Empty, Root::Leaf);
                 count
             }
             Root::Tree { node, level } => {
                 let mut children = std::mem::take(&mut self.nodes[node as usize]);
-                let count = self.remove_below(monoid, &mut children, gone, true);
+                let count = self.remove_below(monoid, &mut children, removals, true);
                 if count == 0 {
                     self.nodes[node as usize] = children;
                     return 0;
@@ -32,15 +32,19 @@ impl<M: Monoid> Forest<M> {
     }
 
     /// A block without some entries; none if no entry remains.
-    fn remove_from_leaf(&mut self, block: Block, gone: &[(i64, i64)]) -> (usize, Option<Block>) {
-        let (Some(first), Some(last)) = (gone.first(), gone.last()) else {
+    fn remove_from_leaf(
+        &mut self,
+        block: Block,
+        removals: &[(i64, i64)],
+    ) -> (usize, Option<Block>) {
+        let (Some(first), Some(last)) = (removals.first(), removals.last()) else {
             return (0, Some(block));
         };
         let (times, numbers) = (self.blocks.times(block), self.blocks.numbers(block));
         let from = times.partition_point(|time| *time < first.0);
         let to = from + times[from..].partition_point(|time| *time <= last.0);
-        let is_gone = |at: &usize| gone.binary_search(&(times[*at], numbers[*at])).is_ok();
-        let found: Vec<usize> = (from..to).filter(is_gone).collect();
+        let is_removed = |at: &usize| removals.binary_search(&(times[*at], numbers[*at])).is_ok();
+        let found: Vec<usize> = (from..to).filter(is_removed).collect();
         if found.is_empty() {
             return (0, Some(block));
         }
@@ -60,17 +64,17 @@ impl<M: Monoid> Forest<M> {
         &mut self,
         monoid: &M,
         children: &mut Vec<Child<M::Partial>>,
-        gone: &[(i64, i64)],
+        removals: &[(i64, i64)],
         on_edge: bool,
     ) -> usize {
         let mut count = 0;
-        let (first, last) = (gone[0].0, gone[gone.len() - 1].0);
+        let (first, last) = (removals[0].0, removals[removals.len() - 1].0);
         let from = children[1..].partition_point(|child| child.first < first);
         let to = from + children[from..].partition_point(|child| child.first <= last);
         let mut emptied = false;
         for at in from..to {
-            let start = gone.partition_point(|(time, _)| *time < children[at].first);
-            let rest = &gone[start..];
+            let start = removals.partition_point(|(time, _)| *time < children[at].first);
+            let rest = &removals[start..];
             let part = match children.get(at + 1) {
                 Some(next) => &rest[..rest.partition_point(|(time, _)| *time <= next.first)],
                 None => rest,
@@ -107,12 +111,12 @@ impl<M: Monoid> Forest<M> {
         &mut self,
         monoid: &M,
         child: &mut Child<M::Partial>,
-        gone: &[(i64, i64)],
+        removals: &[(i64, i64)],
         edge: bool,
     ) -> usize {
         match child.below {
             Below::Leaf(block) => {
-                let (count, left) = self.remove_from_leaf(block, gone);
+                let (count, left) = self.remove_from_leaf(block, removals);
                 if count > 0 {
                     child.agg = None;
                     child.count = left.map_or(0, |block| block.len() as u32);
@@ -122,7 +126,7 @@ impl<M: Monoid> Forest<M> {
             }
             Below::Node(node) => {
                 let mut below = std::mem::take(&mut self.nodes[node as usize]);
-                let count = self.remove_below(monoid, &mut below, gone, edge);
+                let count = self.remove_below(monoid, &mut below, removals, edge);
                 if count > 0 {
                     child.agg = None;
                     // Exact where it matters: `seal` counts again.
@@ -219,9 +223,9 @@ impl<M: Monoid> Forest<M> {
         children: &mut Vec<Child<M::Partial>>,
         until: i64,
     ) -> usize {
-        let gone = children[1..].partition_point(|child| child.first <= until);
+        let removed = children[1..].partition_point(|child| child.first <= until);
         let mut count = 0;
-        for child in children.drain(..gone) {
+        for child in children.drain(..removed) {
             count += self.release(child.below);
         }
         // The levels below at the left edge, only if a visit pays.

@@ -29,7 +29,7 @@ pub(super) struct FirstOccurrence<'a> {
 const NONE: usize = usize::MAX;
 
 /// Whether [`FirstOccurrence`] answers it: rows that are collected by a code.
-pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+pub(in crate::rolling) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none();
     forward && agg.kind == Kind::Collect && agg.by.is_some()
 }

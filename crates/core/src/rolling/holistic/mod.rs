@@ -39,13 +39,13 @@ use multiset::{DistinctCounts, ModeTree, RankSet, WindowMultiset};
 use sliding_hll::SlidingHll;
 
 /// Whether a multiset answers an aggregation faster than its monoid.
-pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+pub(super) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
     let known = [
-        monotonic_deque::knows,
-        sliding_hll::knows,
-        first_occurrence::knows,
+        monotonic_deque::supports,
+        sliding_hll::supports,
+        first_occurrence::supports,
     ];
-    known.iter().any(|knows| knows(request, agg))
+    known.iter().any(|supports| supports(request, agg))
 }
 
 /// An aggregation's kind and its index among those of the request.
@@ -160,7 +160,7 @@ pub(super) fn answer(
         .copied()
         .partition(|(_, agg)| !agg.kind.is_holistic());
     for one in &places {
-        if sliding_hll::knows(request, &one.1) {
+        if sliding_hll::supports(request, &one.1) {
             let of = one.1.of.expect("there is a column of hashes");
             let dense = sorted.column(&request.columns[of]);
             let column = WordColumn::new(&dense, request.columns[of].dtype());
@@ -170,7 +170,7 @@ pub(super) fn answer(
         let by = one.1.by.expect("there is a column to compare");
         let dense = sorted.column(&request.columns[by]);
         let by = WordColumn::new(&dense, request.columns[by].dtype());
-        if first_occurrence::knows(request, &one.1) {
+        if first_occurrence::supports(request, &one.1) {
             run.spans(&mut FirstOccurrence::new(request, sorted, &by, one))?;
             continue;
         }

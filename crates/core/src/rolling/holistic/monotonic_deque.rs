@@ -24,7 +24,7 @@ pub(super) struct MonotonicDeque<'a> {
 }
 
 /// Whether [`MonotonicDeque`] answers it.
-pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+pub(in crate::rolling) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none();
     forward && matches!(agg.kind, Kind::ArgMin | Kind::ArgMax)
 }

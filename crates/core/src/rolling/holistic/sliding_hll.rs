@@ -40,7 +40,7 @@ pub(super) struct SlidingHll<'a> {
 }
 
 /// Whether [`SlidingHll`] answers it.
-pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+pub(in crate::rolling) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none();
     forward && matches!(agg.kind, Kind::Sketch(SketchRequest::Distinct { .. }))
 }

@@ -92,7 +92,7 @@ pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
 }
 
 /// Whether there is a kernel for an aggregation over these columns.
-pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
+pub(super) fn supports(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
     let cells = agg
         .of
         .is_some_and(|of| matches!(columns[of].values, Values::Cells(_)));

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::PresentCounts;
-use super::prefix_sums::Terms;
 use super::two_stacks::Scan;
 use crate::aggregate::rounding::two_sum;
 use crate::aggregate::twofold::Twofold;
@@ -236,6 +235,50 @@ impl Scan for Sum<'_> {
     fn lower(&self, fold: Twofold, _count: f64) -> f64 {
         fold.value()
     }
+}
+
+/// The summed terms: `K` per row, which share a grid or its square.
+pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
+    /// Whether lost digits are measured by the size of the sum, not of its terms.
+    const CANCELS: bool;
+    type Value: Number;
+
+    /// The column that terms are computed from.
+    fn column(&self) -> NullableColumn<'_, Self::Value>;
+    /// The terms of a value; zeros if it is missing.
+    fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
+
+    /// The terms of one row after the other.
+    #[inline(always)]
+    fn each(&self, rows: Range<usize>, take: impl FnMut([f64; K])) {
+        self.column().each(rows, [0.0; K], self.terms(), take);
+    }
+    /// Likewise, with a slot for each row.
+    #[inline(always)]
+    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; K]) -> R) {
+        let terms = self.terms();
+        self.column().fill(rows, [0.0; K], terms, slots, take);
+    }
+    /// Likewise for `count` rows from two positions on.
+    #[inline(always)]
+    fn fill_both<'s, R: 's>(
+        &self,
+        from: [usize; 2],
+        count: usize,
+        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
+        take: impl FnMut([[f64; K]; 2]) -> [R; 2],
+    ) {
+        let (from, terms) = ((from, count), self.terms());
+        self.column().fill_both(from, [0.0; K], terms, slots, take);
+    }
+    /// Called before a window begins an epoch: terms may change.
+    fn begin(&mut self, lo: usize, hi: usize);
+    /// Lowers the sums of a window with `count` values.
+    fn answer(&self, sums: [f64; K], count: f64) -> f64;
+    /// Whether digits have cancelled; `least` is the least acceptable sum of squares.
+    fn has_cancelled(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
+    /// The answer for rows with `count` values, by a scan.
+    fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64;
 }
 
 impl Terms<1> for Sum<'_> {

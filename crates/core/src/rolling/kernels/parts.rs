@@ -3,8 +3,8 @@
 use std::mem::take;
 use std::ops::Range;
 
-use super::ops::{Extreme, Moments, NullableColumn, Number, Sum};
-use super::prefix_sums::{PrefixSums, Terms};
+use super::ops::{Extreme, Moments, NullableColumn, Number, Sum, Terms};
+use super::prefix_sums::PrefixSums;
 use super::sink::ColumnSink;
 use super::two_stacks::{Scan, TwoStacks};
 use super::{PresentCounts, RowBlock};
@@ -139,8 +139,8 @@ impl Kernel for Count<'_> {
 /// advance with the windows, so that nothing is kept per row of the column.
 struct ExactSum<'a> {
     values: NullableColumn<'a, i64>,
-    young: Prefix,
-    old: Prefix,
+    to_end: Prefix,
+    to_start: Prefix,
     /// The greatest magnitude of the values so far.
     greatest: u64,
     /// The sum and the number of values of each window, as floats.
@@ -203,7 +203,7 @@ impl Prefix {
 
     /// Narrow sums from the `done`th row on; `sum` is the sum of the rows before it.
     #[inline(always)]
-    fn reach(&mut self, values: NullableColumn<'_, i64>, done: usize, sum: i64) {
+    fn advance(&mut self, values: NullableColumn<'_, i64>, done: usize, sum: i64) {
         let (mut sum, rows) = (sum, self.at + done..self.end);
         values.fill(
             rows,
@@ -220,11 +220,11 @@ impl Prefix {
 
 /// Narrow sums of both ends, side by side.
 #[inline(always)]
-fn reach_both(values: NullableColumn<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
-    let both = (young.end - young.at).min(old.end - old.at);
+fn advance_both(values: NullableColumn<'_, i64>, to_end: &mut Prefix, to_start: &mut Prefix) {
+    let both = (to_end.end - to_end.at).min(to_start.end - to_start.at);
     let mut sums = [0_i64; 2];
-    let slots = young.narrow[1..].iter_mut().zip(&mut old.narrow[1..]);
-    let from = ([young.at, old.at], both);
+    let slots = to_end.narrow[1..].iter_mut().zip(&mut to_start.narrow[1..]);
+    let from = ([to_end.at, to_start.at], both);
     values.fill_both(
         from,
         0,
@@ -235,8 +235,8 @@ fn reach_both(values: NullableColumn<'_, i64>, young: &mut Prefix, old: &mut Pre
             sums
         },
     );
-    young.reach(values, both, sums[0]);
-    old.reach(values, both, sums[1]);
+    to_end.advance(values, both, sums[0]);
+    to_start.advance(values, both, sums[1]);
 }
 
 impl<'a> ExactSum<'a> {
@@ -247,8 +247,8 @@ impl<'a> ExactSum<'a> {
     ) -> Box<dyn Part + 'a> {
         Box::new(Self {
             values,
-            young: Prefix::new(),
-            old: Prefix::new(),
+            to_end: Prefix::new(),
+            to_start: Prefix::new(),
             greatest: 0,
             sums: Vec::new(),
             floats: Vec::new(),
@@ -261,8 +261,8 @@ impl<'a> ExactSum<'a> {
     #[inline(always)]
     fn bring(&mut self, block: &RowBlock<'_>) -> bool {
         let ends = |places: &[usize]| (places[0], places[places.len() - 1]);
-        let ((oldest, old), (youngest, young)) = (ends(block.lo), ends(block.hi));
-        let new = &self.values.all[self.young.at..young];
+        let ((first_start, to_start), (last_end, to_end)) = (ends(block.lo), ends(block.hi));
+        let new = &self.values.all[self.to_end.at..to_end];
         let size = new
             .iter()
             .fold(0, |all, value| all | (value ^ (value >> 63)));
@@ -270,32 +270,34 @@ impl<'a> ExactSum<'a> {
         let below = u64::MAX.checked_shr(size.leading_zeros()).unwrap_or(0);
         self.greatest = self.greatest.max(below + 1);
         let longest = block.windows().map(|(lo, hi)| hi - lo).max().unwrap_or(0);
-        let most = longest.max(young - youngest).max(old - oldest);
+        let most = longest.max(to_end - last_end).max(to_start - first_start);
         let bound = self.greatest.checked_mul(most as u64);
         let narrow = bound.is_some_and(|bound| bound <= i64::MAX as u64);
-        self.young.begin(self.values, youngest..young, !narrow);
-        self.old.begin(self.values, oldest..old, !narrow);
+        self.to_end.begin(self.values, last_end..to_end, !narrow);
+        self.to_start
+            .begin(self.values, first_start..to_start, !narrow);
         if narrow {
-            reach_both(self.values, &mut self.young, &mut self.old);
+            advance_both(self.values, &mut self.to_end, &mut self.to_start);
         }
         narrow
     }
 
     /// The sum of each window, if 64 bits hold them.
     fn narrow<'b>(&'b self, block: &'b RowBlock<'_>) -> impl ExactSizeIterator<Item = i64> + 'b {
-        let apart = (self.young.sum - self.old.sum) as i64;
-        let (youngest, oldest) = (self.young.at, self.old.at);
-        let (young, old) = (&self.young.narrow[..], &self.old.narrow[..]);
+        let apart = (self.to_end.sum - self.to_start.sum) as i64;
+        let (last_end, first_start) = (self.to_end.at, self.to_start.at);
+        let (to_end, to_start) = (&self.to_end.narrow[..], &self.to_start.narrow[..]);
         block.windows().map(move |(lo, hi)| {
-            let within = young[hi - youngest].wrapping_sub(old[lo - oldest]);
+            let within = to_end[hi - last_end].wrapping_sub(to_start[lo - first_start]);
             apart.wrapping_add(within)
         })
     }
 
     fn wide<'b>(&'b self, block: &'b RowBlock<'_>) -> impl ExactSizeIterator<Item = i128> + 'b {
-        let apart = self.young.sum - self.old.sum;
+        let apart = self.to_end.sum - self.to_start.sum;
         block.windows().map(move |(lo, hi)| {
-            apart + self.young.wide[hi - self.young.at] - self.old.wide[lo - self.old.at]
+            apart + self.to_end.wide[hi - self.to_end.at]
+                - self.to_start.wide[lo - self.to_start.at]
         })
     }
 }

@@ -2,8 +2,9 @@
 //! are exact, so subtractions lose no digits.
 //!
 //! ```text
-//!     old anchor . . lo . . . . . . young anchor . . . hi
-//!      sum of a window = between the anchors + young[hi] − old[lo]
+//!     anchor . . lo . . . . . . . . . . anchor . . . . . hi
+//!     (to_start)                      (to_end)
+//!     sum of a window = between the anchors + to_end[hi] − to_start[lo]
 //! ```
 //!
 //! An *epoch* has one grid and one pivot; terms are distances from the pivot. It ends
@@ -23,56 +24,10 @@
 //! LeVeque, *Algorithms for Computing the Sample Variance* (The American Statistician
 //! 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the pivot.
 
-use std::ops::Range;
-
 use super::binned_sum::{BIN_CAPACITY, MAX_TERMS, UnitGrid, Units};
-use super::ops::{NullableColumn, Number};
+use super::ops::Terms;
 use super::two_stacks::{Scan, TwoStacks};
 use super::{PresentCounts, RowBlock};
-
-/// The summed terms: `K` per row, which share a grid or its square.
-pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
-    /// Whether lost digits are measured by the size of the sum, not of its terms.
-    const CANCELS: bool;
-    type Value: Number;
-
-    /// The column that terms are computed from.
-    fn column(&self) -> NullableColumn<'_, Self::Value>;
-    /// The terms of a value; zeros if it is missing.
-    fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
-
-    /// The terms of one row after the other.
-    #[inline(always)]
-    fn each(&self, rows: Range<usize>, take: impl FnMut([f64; K])) {
-        self.column().each(rows, [0.0; K], self.terms(), take);
-    }
-    /// Likewise, with a slot for each row.
-    #[inline(always)]
-    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; K]) -> R) {
-        let terms = self.terms();
-        self.column().fill(rows, [0.0; K], terms, slots, take);
-    }
-    /// Likewise for `count` rows from two positions on.
-    #[inline(always)]
-    fn fill_both<'s, R: 's>(
-        &self,
-        from: [usize; 2],
-        count: usize,
-        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
-        take: impl FnMut([[f64; K]; 2]) -> [R; 2],
-    ) {
-        let (from, terms) = ((from, count), self.terms());
-        self.column().fill_both(from, [0.0; K], terms, slots, take);
-    }
-    /// Called before a window begins an epoch: terms may change.
-    fn begin(&mut self, lo: usize, hi: usize);
-    /// Lowers the sums of a window with `count` values.
-    fn answer(&self, sums: [f64; K], count: f64) -> f64;
-    /// Whether digits have cancelled; `least` is the least acceptable sum of squares.
-    fn has_cancelled(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
-    /// The answer for rows with `count` values, by a scan.
-    fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64;
-}
 
 /// Windows of up to this many rows are summed row by row if digits have cancelled, and
 /// until a longer window shares rows with the previous one.
@@ -108,7 +63,7 @@ impl<const K: usize> EndSums<K> {
 
     /// Sums up to a row, which is at most [`BIN_CAPACITY`] rows from the anchor.
     #[inline(always)]
-    fn reach(&mut self, row: usize, terms: impl Terms<K>) {
+    fn advance(&mut self, row: usize, terms: impl Terms<K>) {
         let from = self.anchor + self.filled;
         if row <= from {
             return;
@@ -126,17 +81,20 @@ impl<const K: usize> EndSums<K> {
 /// Likewise for two sides. Each sum waits for the previous one; the sums of both sides run
 /// in parallel. `pairs` is a buffer for terms.
 #[inline(always)]
-fn reach_both<const K: usize>(
-    (young, hi): (&mut EndSums<K>, usize),
-    (old, lo): (&mut EndSums<K>, usize),
+fn advance_both<const K: usize>(
+    (to_end, hi): (&mut EndSums<K>, usize),
+    (to_start, lo): (&mut EndSums<K>, usize),
     terms: impl Terms<K>,
     pairs: &mut [[[f64; K]; 2]],
 ) {
-    let from = [young.anchor + young.filled, old.anchor + old.filled];
+    let from = [
+        to_end.anchor + to_end.filled,
+        to_start.anchor + to_start.filled,
+    ];
     let both = hi.saturating_sub(from[0]).min(lo.saturating_sub(from[1]));
-    let mut sums = [young.sums[young.filled], old.sums[old.filled]];
-    let slots = young.sums[young.filled + 1..].iter_mut();
-    let slots = slots.zip(&mut old.sums[old.filled + 1..]);
+    let mut sums = [to_end.sums[to_end.filled], to_start.sums[to_start.filled]];
+    let slots = to_end.sums[to_end.filled + 1..].iter_mut();
+    let slots = slots.zip(&mut to_start.sums[to_start.filled + 1..]);
     if K == 1 {
         terms.fill_both(from, both, slots, |[newer, older]| {
             sums = [add(sums[0], newer), add(sums[1], older)];
@@ -148,21 +106,21 @@ fn reach_both<const K: usize>(
         terms.fill_both(from, both, rooms, |terms| terms);
         add_up(sums, pairs, slots);
     }
-    young.filled += both;
-    old.filled += both;
-    young.reach(hi, terms);
-    old.reach(lo, terms);
+    to_end.filled += both;
+    to_start.filled += both;
+    to_end.advance(hi, terms);
+    to_start.advance(lo, terms);
 }
 
 /// Running sums of stored terms: all at once, in vector registers, which takes two thirds
 /// of the time of one sum after the other.
 #[inline(always)]
 fn add_up<'s, const K: usize>(
-    [young, old]: [Sums<K>; 2],
+    [to_end, to_start]: [Sums<K>; 2],
     pairs: &[[[f64; K]; 2]],
     slots: impl Iterator<Item = (&'s mut Sums<K>, &'s mut Sums<K>)>,
 ) {
-    let (mut coarse, mut fine) = ([young[0], old[0]], [young[1], old[1]]);
+    let (mut coarse, mut fine) = ([to_end[0], to_start[0]], [to_end[1], to_start[1]]);
     for ((newer, older), terms) in slots.zip(pairs) {
         let mut sums = coarse;
         for side in 0..2 {
@@ -196,10 +154,10 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     is_inexact: bool,
     /// All rows before it are known to fit.
     seen: usize,
-    /// The sums from the anchor of the old side to that of the young side.
+    /// The sums from the anchor of `to_start` to that of `to_end`.
     between: [Units; K],
-    young: EndSums<K>,
-    old: EndSums<K>,
+    to_end: EndSums<K>,
+    to_start: EndSums<K>,
     /// Terms of both sides, and sums of windows, where there are several of each.
     pairs: Vec<[[f64; K]; 2]>,
     sums: Vec<[f64; K]>,
@@ -222,8 +180,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
             is_inexact: false,
             seen: 0,
             between: [[0; 2]; K],
-            young: EndSums::new(),
-            old: EndSums::new(),
+            to_end: EndSums::new(),
+            to_start: EndSums::new(),
             pairs: vec![[[0.0; K]; 2]; BIN_CAPACITY],
             sums: vec![[0.0; K]; BIN_CAPACITY],
             since: 0,
@@ -314,16 +272,16 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
                 false => ends.partition_point(|end| *end <= most),
             }
         };
-        count = room(&block.hi[..count], &self.young);
-        count = room(&block.lo[..count], &self.old);
+        count = room(&block.hi[..count], &self.to_end);
+        count = room(&block.lo[..count], &self.to_start);
         if let Some(bad) = self.refused(block.hi[count - 1]) {
             count = block.hi[..count].partition_point(|hi| *hi <= bad);
         }
         let block = block.between(0, count);
         let terms = self.stacks.scan;
-        reach_both(
-            (&mut self.young, block.hi[count - 1]),
-            (&mut self.old, block.lo[count - 1]),
+        advance_both(
+            (&mut self.to_end, block.hi[count - 1]),
+            (&mut self.to_start, block.lo[count - 1]),
             terms,
             &mut self.pairs,
         );
@@ -374,9 +332,9 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     fn follow(&mut self, lo: usize, hi: usize) {
         let terms = self.stacks.scan;
         let start = self.start();
-        for (side, end, sign) in [(&mut self.young, hi, 1), (&mut self.old, lo, -1)] {
+        for (side, end, sign) in [(&mut self.to_end, hi, 1), (&mut self.to_start, lo, -1)] {
             while end > side.anchor + BIN_CAPACITY {
-                side.reach(side.anchor + BIN_CAPACITY, terms);
+                side.advance(side.anchor + BIN_CAPACITY, terms);
                 let sums = side.sums[BIN_CAPACITY];
                 for (of, grid) in self.grids.iter().enumerate() {
                     let units = grid.units([sums[0][of], sums[1][of]]);
@@ -403,9 +361,15 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         let between = self.floats(self.between);
         let terms = self.stacks.scan;
         let least = self.grids[K - 1].limit * MIN_SQUARES;
-        let (young, old) = (&self.young.sums[..], &self.old.sums[..]);
-        let (first_young, first_old) = (self.young.anchor, self.old.anchor);
-        let sums = |(lo, hi)| window(between, &young[hi - first_young], &old[lo - first_old]);
+        let (to_end, to_start) = (&self.to_end.sums[..], &self.to_start.sums[..]);
+        let (end_anchor, start_anchor) = (self.to_end.anchor, self.to_start.anchor);
+        let sums = |(lo, hi)| {
+            window(
+                between,
+                &to_end[hi - end_anchor],
+                &to_start[lo - start_anchor],
+            )
+        };
         let mut any = false;
         if K == 1 {
             // A single sum is the answer itself, so no digits cancel.
@@ -436,9 +400,9 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         answer: f64,
     ) -> bool {
         let (lo, hi) = (block.lo[at], block.hi[at]);
-        let young = &self.young.sums[hi - self.young.anchor];
-        let old = &self.old.sums[lo - self.old.anchor];
-        let (sums, count) = (window(between, young, old), self.counts.float(lo, hi));
+        let to_end = &self.to_end.sums[hi - self.to_end.anchor];
+        let to_start = &self.to_start.sums[lo - self.to_start.anchor];
+        let (sums, count) = (window(between, to_end, to_start), self.counts.float(lo, hi));
         let least = self.grids[K - 1].limit * MIN_SQUARES;
         self.stacks.scan.has_cancelled(sums, answer, count, least)
     }
@@ -537,8 +501,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 
     fn anchor(&mut self, lo: usize, hi: usize) {
         let start = self.start();
-        self.old.begin(lo, start);
-        self.young.begin(hi, start);
+        self.to_start.begin(lo, start);
+        self.to_end.begin(hi, start);
     }
 
     /// Windows with terms beyond any grid.
@@ -576,11 +540,11 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
 const MIN_SQUARES: f64 = 1.0 / (1 << 28) as f64;
 
 #[inline(always)]
-fn window<const K: usize>(between: Sums<K>, young: &Sums<K>, old: &Sums<K>) -> [f64; K] {
+fn window<const K: usize>(between: Sums<K>, to_end: &Sums<K>, to_start: &Sums<K>) -> [f64; K] {
     let mut parts = between;
     for level in 0..2 {
         for of in 0..K {
-            parts[level][of] += young[level][of] - old[level][of];
+            parts[level][of] += to_end[level][of] - to_start[level][of];
         }
     }
     std::array::from_fn(|of| parts[0][of] + parts[1][of])

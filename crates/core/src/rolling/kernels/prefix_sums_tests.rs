@@ -1,8 +1,9 @@
 //! Running sums compared with a scan of every window, over data that ends epochs in all
 //! ways.
 
+use super::ops::Terms;
 use super::ops::{Moments, NullableColumn, Sum};
-use super::prefix_sums::{PrefixSums, Terms};
+use super::prefix_sums::PrefixSums;
 use super::{PresentCounts, RowBlock};
 use crate::aggregate::twofold::Twofold;
 use crate::rolling::sorted_view::Presence;

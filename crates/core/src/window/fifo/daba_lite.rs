@@ -56,9 +56,9 @@ impl<M: Monoid> DabaLite<M> {
         }
     }
 
-    /// Goes on with what has begun.
+    /// Does one step of the pending rebuild.
     #[inline(always)]
-    fn go_on<const PLAIN: bool>(&mut self) {
+    fn step<const PLAIN: bool>(&mut self) {
         if !self.at.is_shrinking() {
             return self.at.ride();
         }
@@ -92,7 +92,7 @@ impl<M: Monoid> DabaLite<M> {
 
     fn fixup(&mut self) {
         match self.at.step(self.slots.head()) {
-            DabaStep::GoOn => self.go_on::<false>(),
+            DabaStep::Step => self.step::<false>(),
             DabaStep::Flip => self.flip(),
             DabaStep::Restart => {
                 self.agg_b = self.monoid.identity();
@@ -131,7 +131,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
     fn insert(&mut self, value: M::Partial) {
         if self.at.is_under_way() && self.slots.has_room() {
             self.push::<true>(value);
-            self.go_on::<true>();
+            self.step::<true>();
         } else {
             self.aside(|me| me.insert_aside(value));
         }
@@ -149,7 +149,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
     fn evict(&mut self) {
         if self.at.is_under_way() && self.slots.stays_plain() {
             self.pop::<true>();
-            self.go_on::<true>();
+            self.step::<true>();
         } else {
             self.aside(Self::evict_aside);
         }

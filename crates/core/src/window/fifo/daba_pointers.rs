@@ -32,7 +32,7 @@ pub enum DabaStep {
     /// Another step of the reversal: the oldest of l_L and the youngest of l_R get their
     /// final aggregates (figure 12). Where these have come to an end, pointers go ahead
     /// and contents stay (figure 13).
-    GoOn,
+    Step,
     /// The reversal starts, with its first step (figure 11).
     Flip,
     /// All pointers go to the end: the window holds one entry, or none.
@@ -61,7 +61,7 @@ impl Pointers {
     #[inline]
     pub fn step(&self, f: usize) -> DabaStep {
         if self.is_under_way() {
-            DabaStep::GoOn
+            DabaStep::Step
         } else if f != self.b {
             DabaStep::Flip
         } else {

@@ -13,7 +13,7 @@
 //! |          | and a part of a partial per candidate, for min and max up to 80        |
 //! | choose   | many ranges over one stream; min and max over random data              |
 //!
-//! Idea (Non-Inv): a value that a younger one outdoes can show in no answer again, so it
+//! Idea (Non-Inv): a value that a younger one dominates can show in no answer again, so it
 //! is dropped. What remains is a deque of candidates, each outdone by none behind it; the
 //! answer for any range that ends at the youngest is the first candidate inside it. A
 //! partial of several parts (max and min of a range) has a deque per part, which keeps that
@@ -28,7 +28,7 @@
 //!
 //! Invariants (checked by `check`):
 //! 1. Positions of candidates rise and lie in head..tail; the last is tail − 1.
-//! 2. A value of head..tail is a candidate for a part exactly if no younger one outdoes it.
+//! 2. A value of head..tail is a candidate for a part exactly if no younger one dominates it.
 //!
 //! Deviations: positions rise for ever instead of wrapping at the window size, so the
 //! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed. The deque
@@ -188,7 +188,7 @@ fn first_from<P>(candidates: &Candidates<P>, place: usize, start: usize) -> usiz
     low
 }
 
-/// Adds a candidate for a part, after those that it outdoes are dropped.
+/// Adds a candidate for a part, after those that it dominates are dropped.
 #[inline]
 fn add<M: Selective>(
     monoid: &M,
@@ -199,7 +199,7 @@ fn add<M: Selective>(
 ) {
     let candidate = monoid.part(part, value);
     while let Some((_, youngest)) = candidates.back()
-        && monoid.outdoes(part, &candidate, youngest)
+        && monoid.dominates(part, &candidate, youngest)
     {
         candidates.pop_back();
     }

@@ -239,7 +239,7 @@ impl<M: Monoid> QueryWindow<M> {
 
     /// Evicts the entries that are in no window any more.
     #[inline]
-    fn shed(&mut self) {
+    fn evict_unused(&mut self) {
         let len = self.window.times().len();
         let data_driven = &self.schedule.data_driven;
         let longest = self.schedule.entries.longest;
@@ -361,7 +361,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         } else {
             self.pass_on(time, entry);
         }
-        self.shed();
+        self.evict_unused();
     }
 
     fn insert_batch(&mut self, batch: Batch<M>) {
@@ -380,7 +380,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         } else {
             self.pass_on_batch(batch);
         }
-        self.shed();
+        self.evict_unused();
     }
 
     fn evict(&mut self) -> Option<i64> {

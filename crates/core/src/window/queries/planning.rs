@@ -81,7 +81,7 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         let found = self.schedule.drop_query(number);
         if found && !self.loading {
             self.slice_anew();
-            self.shed();
+            self.evict_unused();
         }
         found
     }
@@ -96,7 +96,7 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         }
         self.schedule.advanced = self.schedule.advanced.max(Some(time));
         self.pass_on_closed(true);
-        self.shed();
+        self.evict_unused();
     }
 
     fn slice_count(&self) -> usize {

@@ -128,7 +128,7 @@ impl Monoid for Choosing {
         value.clone()
     }
     fn combine(&self, a: &Seq<Tracked>, b: &Seq<Tracked>) -> Seq<Tracked> {
-        if self.outdoes(0, b, a) {
+        if self.dominates(0, b, a) {
             b.clone()
         } else {
             a.clone()
@@ -151,7 +151,7 @@ impl Selective for Choosing {
     fn replace(&self, _part: usize, partial: &mut Seq<Tracked>, by: &Seq<Tracked>) {
         partial.clone_from(by);
     }
-    fn outdoes(&self, _part: usize, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
+    fn dominates(&self, _part: usize, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
         let place = |seq: &Seq<Tracked>| seq.to_vec().first().map(Numbered::number);
         place(younger) >= place(older)
     }

@@ -15,10 +15,14 @@
 //! comes back if later values bring it back. Overflow makes the error term NaN or infinite:
 //! one check detects it, and the rest is off the fast path.
 
-use super::beyond::{Beyond, Wide};
+mod beyond;
+
 use super::double::Double;
 use super::rounding::two_sum;
 use crate::snapshot::{Codec, Reader, Result, Writer};
+use beyond::Beyond;
+
+pub(super) use beyond::Wide;
 
 /// An unevaluated sum `sum + error`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,8 +13,8 @@
 //! Sums of squares and of products are larger still: those of deviations of 1e200 are
 //! [`Wide`], scaled by 2⁻¹²⁰⁰, which another bit of the NaN marks.
 
-use super::rounding::{times_power, two_sum};
-use super::twofold::Twofold;
+use super::super::rounding::{times_power, two_sum};
+use super::Twofold;
 
 /// The high and the low part of a sum, both scaled by [`DOWN`].
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ impl Beyond {
 /// A sum of products that exceeds even [`Beyond`]: its high and its low part, both scaled
 /// by 2^-[`FAR_EXPONENT`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wide {
+pub(in crate::aggregate) struct Wide {
     high: f64,
     low: f64,
 }
@@ -155,7 +155,7 @@ impl Wide {
     /// `4 · x · y · weight` of finite numbers; NaN of others.
     #[cold]
     #[inline(never)]
-    pub(super) fn of_halves(x: f64, y: f64, weight: f64) -> Twofold {
+    pub(in crate::aggregate) fn of_halves(x: f64, y: f64, weight: f64) -> Twofold {
         if !(x.is_finite() && y.is_finite()) {
             return Twofold::new(f64::NAN);
         }

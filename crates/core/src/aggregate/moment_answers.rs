@@ -1,0 +1,165 @@
+//! Answers from sums of powers of the deviations from the mean, and of their products:
+//! variances, shapes, covariances.
+//!
+//! `words` are those of a record, `at`, `squares`, … offsets of its components, and `count`
+//! the number of values, at least 1. The answer is null (`None`) where too few values leave
+//! no degree of freedom.
+
+use super::double::Double;
+use super::rounding::times_power;
+use super::twofold::Twofold;
+
+pub(super) fn variance(words: &[u64], at: usize, count: f64, ddof: u32) -> Option<f64> {
+    if count <= f64::from(ddof) {
+        return None;
+    }
+    Some(match per_freedom(words, at, count, ddof) {
+        (variance, 0) => variance,
+        (variance, power) => times_power(variance, power),
+    })
+}
+
+pub(super) fn stddev(words: &[u64], at: usize, count: f64, ddof: u32) -> Option<f64> {
+    if count <= f64::from(ddof) {
+        return None;
+    }
+    Some(match per_freedom(words, at, count, ddof) {
+        (variance, 0) => variance.sqrt(),
+        (variance, power) => times_power(variance.sqrt(), power / 2),
+    })
+}
+
+/// `at`: the offsets of squares and cubes.
+pub(super) fn skewness(words: &[u64], at: [usize; 2], count: f64, ddof: u32) -> Option<f64> {
+    if ddof == 1 && count < 3.0 {
+        return None;
+    }
+    let [squares, third] = at.map(|at| moment(words, at));
+    if out_of_range(squares / count, third, CUBES) {
+        return Some(f64::NAN);
+    }
+    let share = without_noise(third / squares / squares.sqrt());
+    let skew = count.sqrt() * share;
+    let adjusted = (count * (count - 1.0)).sqrt() / (count - 2.0);
+    Some(if ddof == 1 { skew * adjusted } else { skew })
+}
+
+/// `at`: the offsets of squares and fourth powers.
+pub(super) fn kurtosis(words: &[u64], at: [usize; 2], count: f64, ddof: u32) -> Option<f64> {
+    if ddof == 1 && count < 4.0 {
+        return None;
+    }
+    let [squares, fourth] = at.map(|at| Twofold::from_words(&words[at..]));
+    if out_of_range(squares.value() / count, fourth.value(), FOURTHS) {
+        return Some(f64::NAN);
+    }
+    // The digits that cancel are not rounded before.
+    let [squares, fourth] = [squares, fourth].map(Double::from);
+    let whole = fourth.by(count).over(squares).over(squares);
+    let excess = whole.plus(Double::sum(-3.0, 0.0));
+    let scale = (count - 1.0) / ((count - 2.0) * (count - 3.0));
+    let adjusted = excess.by(count + 1.0).plus(Double::sum(6.0, 0.0));
+    Some(match ddof {
+        1 => scale * without_noise(adjusted.rounded()),
+        _ => without_noise(excess.rounded()),
+    })
+}
+
+pub(super) fn covariance(
+    words: &[u64],
+    products: usize,
+    squares: [usize; 2],
+    count: f64,
+    ddof: u32,
+) -> Option<f64> {
+    if count <= f64::from(ddof) {
+        return None;
+    }
+    let [x, y] = squares.map(|at| twofold(words, at).sqrt());
+    let noise = NOISE * x * y;
+    if noise.is_finite() && twofold(words, products).abs() < noise {
+        return Some(0.0);
+    }
+    Some(match per_freedom(words, products, count, ddof) {
+        (covariance, 0) => covariance,
+        (covariance, power) => times_power(covariance, power),
+    })
+}
+
+pub(super) fn correlation(
+    words: &[u64],
+    products: usize,
+    squares: [usize; 2],
+    count: f64,
+) -> Option<f64> {
+    if count < 2.0 {
+        return None;
+    }
+    if let Some(far) = far_correlation(words, products, squares) {
+        return Some(far);
+    }
+    let [x, y] = squares.map(|at| moment(words, at));
+    // One root saves a rounding, if the product does not leave the floats.
+    let scale = match x * y {
+        both if both.is_normal() => both.sqrt(),
+        _ => x.sqrt() * y.sqrt(),
+    };
+    let share = moment(words, products) / scale;
+    Some(without_noise(share).clamp(-1.0, 1.0))
+}
+
+/// The greatest share of its scale that rounding may make of a moment whose digits cancel.
+/// Less is 0, in every grouping.
+const NOISE: f64 = 1.0 / (1_u128 << 85) as f64;
+
+fn without_noise(share: f64) -> f64 {
+    if share.abs() < NOISE { 0.0 } else { share }
+}
+
+/// A sum of squares or products for each degree of freedom: a value and the power of two to
+/// scale it by. The kernel of tables divides the same numbers.
+fn per_freedom(words: &[u64], at: usize, count: f64, ddof: u32) -> (f64, i64) {
+    let (sum, left) = (Twofold::from_words(&words[at..]), count - f64::from(ddof));
+    let whole = Double::from(sum).by(count).rounded();
+    if whole.is_finite() {
+        return (whole / (count * left), 0);
+    }
+    let (sum, power) = sum.scaled();
+    (sum / left, power)
+}
+
+/// The least variance for which third and fourth powers of deviations keep their digits.
+const CUBES: f64 = 1e-194;
+const FOURTHS: f64 = 1e-145;
+
+/// Whether a power of the deviations is out of range: not finite, or too small to be exact.
+fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
+    !moment.is_finite() || (variance > 0.0 && variance < least)
+}
+
+/// The correlation, if its squares or products exceed the floats; the result never does.
+fn far_correlation(words: &[u64], products: usize, squares: [usize; 2]) -> Option<f64> {
+    let scaled = |at: usize| Twofold::from_words(&words[at..]).scaled();
+    let ((product, up), squares) = (scaled(products), squares.map(scaled));
+    if up == 0 && squares.iter().all(|(_, power)| *power == 0) {
+        return None;
+    }
+    let down: i64 = squares.iter().map(|(_, power)| power / 2).sum();
+    let [x, y] = squares.map(|(square, _)| square.sqrt());
+    let (first, second) = ((up - down) / 2, (up - down) - (up - down) / 2);
+    let share = times_power(times_power(product, first) / x, second) / y;
+    Some(share.clamp(-1.0, 1.0))
+}
+
+/// A sum of powers of deviations, or of products, rounded as in every grouping.
+fn moment(words: &[u64], at: usize) -> f64 {
+    let sum = Twofold::from_words(&words[at..]);
+    match Double::from(sum).rounded() {
+        near if near.is_finite() => near,
+        _ => sum.value(),
+    }
+}
+
+fn twofold(words: &[u64], at: usize) -> f64 {
+    Twofold::from_words(&words[at..]).value()
+}
