@@ -50,6 +50,7 @@ macro_rules! both_shapes {
 
 both_shapes! {
     in_order => slides_in_order;
+    by_time => slides_by_time;
     at_distance => permutations_of_distance;
     old_end => inserts_near_the_old_end;
     anywhere => evicts_at_distance;
@@ -88,6 +89,34 @@ fn slides_in_order<const L: usize, const F: usize>() {
             each <= bound,
             "{each} combines per slide at n = {n}, bound {bound}"
         );
+    }
+}
+
+/// Eviction by time costs what eviction by count does, for any number of entries at once.
+fn slides_by_time<const L: usize, const F: usize>() {
+    for log in sizes() {
+        let n = 1_usize << log;
+        for m in [1, 2, 3, L / 3, L / 2, L, 3 * L]
+            .into_iter()
+            .filter(|m| *m <= n)
+        {
+            let mut window = filled::<_, L, F>(Affine::<0>, n);
+            let slides = 20_000 / m * m;
+            let total = combines(|| {
+                for slide in (0..slides).step_by(m) {
+                    for item in n + slide..n + slide + m {
+                        window.insert(item as i64 * GAP, Entry::Raw(7));
+                    }
+                    assert_eq!(window.evict_until((slide + m - 1) as i64 * GAP), m);
+                }
+            });
+            let each = total / slides as f64;
+            let bound = 4.0 + per_level::<F>() / L as f64 * 2.0;
+            assert!(
+                each <= bound,
+                "{each} per entry for m = {m} of n = {n}, bound {bound}"
+            );
+        }
     }
 }
 

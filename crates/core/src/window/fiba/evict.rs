@@ -143,7 +143,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if start >= self.flip {
             self.flip_leaf();
         } else if start >= self.known {
-            self.fold_head();
+            // The second cut within a leaf: more will follow, and cost nothing then.
+            self.rebuild_suffix();
         }
         count
     }
@@ -181,7 +182,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.children_mut(parent).remove(0);
         }
         self.stale.left = top;
-        self.stale.head = true;
+        // After few entries, the next cut is likely within the new finger.
+        match 2 * count < L {
+            true => self.stale.suffix = true,
+            false => self.stale.head = true,
+        }
         if top == self.height() {
             self.stale.right = top;
             self.stale.tail = true;

@@ -11,7 +11,8 @@
 //! |        | query: 2 combines, n − 1 of up to `SMALL` entries, and if combining   |
 //! |        | does not commute what is staged goes in first;                        |
 //! |        | range: O(log d_lo + log d_hi + log n_sub);                            |
-//! |        | evict_until: amortised O(log m), worst O(log n);                      |
+//! |        | evict_until: amortised O(log m), worst O(log n); of few entries as    |
+//! |        | cheap as evict;                                                       |
 //! |        | insert_many: O(log d + m (1 + log(d/m))). Beside the combines: an     |
 //! |        | eviction that leaves less than a third of the entries moves those n   |
 //! |        | that remain, half a move for each entry ever inserted                 |
