@@ -250,7 +250,7 @@ class Script:
 
 
 # About 40,000 exceptions in all, others each day; `make test-faults` raises more.
-SCRIPTS = int(os.environ.get("SLIDEWISE_FAULT_SCRIPTS", "12"))
+SCRIPTS = int(os.environ.get("SLIDEWISE_FAULT_SCRIPTS", "5"))
 
 
 @pytest.mark.parametrize("algorithm", list(CARDS))

@@ -152,9 +152,9 @@ VALUES += ["2020-01-01 12:00:00Z", "2020-01-01 12:00:00.5Z"]
 def test_text_has_the_types_of_the_whole_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    monkeypatch.setattr("slidewise.io.scanner._BLOCK", 1 << 10)
+    monkeypatch.setattr("slidewise.io.scanner._BLOCK", 1 << 9)
     names = [f"c{number}" for number in range(len(VALUES))]
-    rows = [[first] * len(names)] * 1_000 + [[""] * len(names), VALUES]
+    rows = [[first] * len(names)] * 200 + [[""] * len(names), VALUES]
     source = tmp_path / "in.csv"
     source.write_text("".join(",".join(row) + "\n" for row in [names, *rows]))
     whole, scan = read_table(source, by=names), Scan(source, by=names)

@@ -19,9 +19,9 @@ PARTS = 12
 
 @cache
 def all_cases() -> list[tuple[str, Case]]:
-    """The cases of the seed, with a third of those of a single aggregation."""
+    """The cases of the seed, with an eighth of those of a single aggregation."""
     drawn, count = list(cases(SEED)), len(CATALOGUE)
-    return drawn[:-count] + drawn[-count::3]
+    return drawn[:-count] + drawn[-count::8]
 
 
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")

@@ -19,8 +19,8 @@ DRIVER = {
 }
 WORKER = ("worker in handler", "stale cache", "task fails", "worker after state")
 # Per sink: one each day. `make test-crash-recovery` has both, with more kills.
-DRIVERS = int(os.environ.get("SLIDEWISE_DRIVER_KILLS", "2"))
-WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "5"))
+DRIVERS = int(os.environ.get("SLIDEWISE_DRIVER_KILLS", "1"))
+WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "4"))
 DAY = SEED // 1_000_000
 SINKS = (
     list(DRIVER)

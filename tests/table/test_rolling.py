@@ -122,7 +122,7 @@ def check(
         assert all(map(same, got, expected)), (name, got, expected)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     tables(),
     LENGTHS,

@@ -93,14 +93,15 @@ LENGTHS_OF_TREES = {
 
 
 def bytes_per_entry(algorithm, length, lateness=1, **options):
-    """The bytes per entry once the window has slid by twice its length."""
+    """The bytes per entry once the window has slid by its length or twice that."""
     rng = random.Random(length)
     times = [at + rng.randrange(lateness) for at in range(3 * length)]
     w = sw.Window(sw.sum(), algorithm=algorithm, ties="keep", **options)
     for at in range(0, length, 1000):
         end = min(at + 1000, length)
         w.insert_many(times[at:end], range(at, end))
-    for at in range(length, 3 * length):
+    slides = 1 if algorithm in LENGTHS_OF_TREES else 2  # a ring needs two to grow
+    for at in range(length, (1 + slides) * length):
         w.evict()
         w.insert(times[at], at)
         if at % 64 == 0 and algorithm != "recalculate":

@@ -12,7 +12,7 @@ import pytest
 
 import slidewise as sw
 
-COUNT = 100_000
+COUNT = 30_000
 
 
 def in_order() -> list[int]:

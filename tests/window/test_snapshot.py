@@ -250,8 +250,8 @@ def test_every_truncation_and_bit_flip():
 
 
 def some(places):
-    """A fourth of the positions, others each day; or all of them."""
-    return places if EVERYWHERE else places[random.Random(SEED).randrange(4) :: 4]
+    """An eighth of the positions, others each day; or all of them."""
+    return places if EVERYWHERE else places[random.Random(SEED).randrange(8) :: 8]
 
 
 def test_every_bit_flip_with_a_checksum_that_fits():
@@ -272,7 +272,7 @@ def test_every_bit_flip_with_a_checksum_that_fits():
             flipped[at] ^= 1 << (at % 8)
             taken += not refused(resealed(bytes(flipped)))
             forgeries += 1
-    assert forgeries >= (50_000 if EVERYWHERE else 12_000)
+    assert forgeries >= (50_000 if EVERYWHERE else 6_000)
     assert taken < forgeries / 2
 
 

@@ -363,7 +363,7 @@ def test_ctrl_c_and_other_threads_during_endless_input(huge, times, values):
 
 def test_a_copy_during_the_first_insert_is_a_whole_window() -> None:
     times = np.arange(20_000).view("datetime64[s]")
-    for _ in range(4):
+    for _ in range(2):
         window = sw.Window(sw.max())
         words = [f"v{at}" for at in range(len(times))]
         copies: list[sw.Window] = []

@@ -249,7 +249,7 @@ class RecalculateMachine(WindowMachine):
 
 TestFiba = WindowMachine.TestCase
 TestFiba.settings = settings(
-    max_examples=150,
+    max_examples=80,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
