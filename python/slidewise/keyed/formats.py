@@ -86,7 +86,7 @@ class Format:
         """
         if len(blob) < _HEADER.size or not self.is_of(blob):
             raise SnapshotError(f"{name} is damaged: its header is missing")
-        _, number, _, checksum = _HEADER.unpack_from(blob)
+        _, number, zero, checksum = _HEADER.unpack_from(blob)
         if number != self.number:
             raise SnapshotError(
                 f"{name} is in format {number}, and this version of slidewise reads "
@@ -94,7 +94,7 @@ class Format:
                 "ingest the rows again"
             )
         body = memoryview(blob)[_HEADER.size :]
-        if zlib.crc32(body) != checksum:
+        if zero or zlib.crc32(body) != checksum:
             raise SnapshotError(f"{name} is damaged: its checksum differs")
         return body, checksum
 
