@@ -88,7 +88,7 @@ KEYED_FLOORS = (
     # The plan, and what depends on it alone.
     {"query", "horizon", "points", "expiry", "hop_windows", "validation", "options"},
     # Rows, stored and indexed.
-    {"page_store", "row_log", "pending", "index", "row_ends", "shard"},
+    {"page_store", "tiers", "row_log", "pending", "index", "row_ends", "shard"},
     {"reader", "answer"},
     {"emit"},
     {"processor", "view", "transaction"},

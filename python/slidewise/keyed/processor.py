@@ -108,7 +108,7 @@ class Processor:
             SnapshotError: If a page is missing or damaged.
         """
         log = self.shard.log
-        deleted = log.deleted[NUMBER].combine_chunks()
+        deleted = log.deletions.rows[NUMBER].combine_chunks()
         self._read(directory)
         # Keep no rows in memory of pages that the other process dropped.
         self.pages.keep(self.page_numbers)

@@ -31,6 +31,7 @@ from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of
 from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery, later_than
+from slidewise.keyed.tiers import Tiers
 from slidewise.table.encoding import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]
@@ -104,9 +105,11 @@ class RowLog:
         self.lost: int | None = None
         # How often rows left, other than behind the horizon or by a recorded deletion.
         self.generation = 0
-        # Pages of deleted rows, with their numbers of rows.
-        self._deletions: list[tuple[int, int]] = []
-        self._deleted: pa.Table | None = None
+        names = [TIME, *query.spec.by]
+        schema = pa.schema([*map(query.stored_schema.field, names), _NUMBERS])
+        deletions = () if state is None else state["deletions"]
+        # The keys, times and numbers of deleted rows that may still be stored.
+        self.deletions = Tiers(pages, schema, deletions)
         # The number of rows after the last compaction.
         self._compacted = 0
         if state is not None:
@@ -121,7 +124,7 @@ class RowLog:
             "generation": self.generation,
             "compacted": self._compacted,
             "segments": [*self.segments],
-            "deletions": [*self._deletions],
+            "deletions": self.deletions.record(),
         }
 
     def _read(self, state: dict[str, Any]) -> None:
@@ -132,9 +135,6 @@ class RowLog:
         for time in (self.until, self.lost):
             checked_ints(0 if time is None else time)
         self.segments = [Segment(*fields) for fields in state["segments"]]
-        self._deletions = [(page, count) for page, count in state["deletions"]]
-        for page, count in self._deletions:
-            checked_ints(page, count)
         before = 0
         for segment in self.segments:
             *numbers, pending = segment
@@ -155,9 +155,7 @@ class RowLog:
         for segment in self.segments:
             if pages is None or segment.page in pages:
                 _check(segment, self._stored_rows(segment))
-        for page, count in self._deletions:
-            if pages is None or page in pages:
-                self._pages.check(page, self._deletion_schema, count)
+        self.deletions.check(pages)
 
     def __len__(self) -> int:
         """The number of rows, including dead ones that are still stored."""
@@ -167,7 +165,7 @@ class RowLog:
     def page_numbers(self) -> Iterator[int]:
         """The pages of the log."""
         yield from (segment.page for segment in self.segments)
-        yield from (page for page, _ in self._deletions)
+        yield from self.deletions.page_numbers
 
     def append(
         self, rows: pa.Table, *, pending: bool, ends: Ends | None = None
@@ -290,45 +288,19 @@ class RowLog:
 
     def delete(self, rows: pa.Table) -> None:
         """Deletes rows, with their numbers."""
-        if not len(rows):
-            return
-        rows = rows.select(self._deletion_schema.names).combine_chunks()
-        self._deleted = pa.concat_tables([self.deleted, rows])
-        self._deletions.append((self._pages.add(rows), len(rows)))
-        while len(self._deletions) > 1 and (
-            self._deletions[-2][1] < 2 * self._deletions[-1][1]
-        ):
-            pages = [page for page, _ in self._deletions[-2:]]
-            schema = self._deletion_schema
-            both = pa.concat_tables([self._pages.read(page, schema) for page in pages])
-            for page in pages:
-                self._pages.remove(page)
-            self._deletions[-2:] = [(self._pages.add(both), len(both))]
-        if len(self._deleted) > len(self) // 4 + _MIN_ROWS:
+        names = self.deletions.schema.names
+        self.deletions.add(rows.select(names).combine_chunks())
+        if len(self.deletions.rows) > len(self) // 4 + _MIN_ROWS:
             self.compact()
-
-    @property
-    def deleted(self) -> pa.Table:
-        """The keys, times and numbers of deleted rows that the log may still hold."""
-        if self._deleted is None:
-            schema = self._deletion_schema
-            tables = [self._pages.read(page, schema) for page, _ in self._deletions]
-            self._deleted = pa.concat_tables([empty_table(schema), *tables])
-        return self._deleted
-
-    @property
-    def _deletion_schema(self) -> pa.Schema:
-        names = [TIME, *self._query.spec.by]
-        return pa.schema([*map(self._query.stored_schema.field, names), _NUMBERS])
 
     def _without_dead(self, rows: pa.Table) -> pa.Table:
         """Drops the rows that are behind the horizon or were deleted."""
         mask = None
         if self.until is not None and not self._query.rows:
             mask = later_than(rows[TIME], self.until)
-        if self._deletions:
-            deleted = self.deleted[NUMBER].combine_chunks()
-            stays = pc.invert(pc.is_in(rows[NUMBER], deleted))
+        if len(self.deletions.rows):
+            numbers = self.deletions.rows[NUMBER].combine_chunks()
+            stays = pc.invert(pc.is_in(rows[NUMBER], numbers))
             mask = stays if mask is None else pc.and_(mask, stays)
         return rows if mask is None else rows.filter(mask).combine_chunks()
 
@@ -398,9 +370,7 @@ class RowLog:
                 rows = rows.filter(is_alive(rows)).combine_chunks()
             kept += self._replaced([segment], rows)
         self.segments = kept
-        for page, _ in self._deletions:
-            self._pages.remove(page)
-        self._deletions, self._deleted = [], None
+        self.deletions.rewrite(empty_table(self.deletions.schema))
         self.generation += 1
         self._compacted = len(self)
         self._merge()
@@ -453,7 +423,7 @@ class RowLog:
         earliest = min(segment.earliest for segment in segments)
         until = None if self._query.rows else self.until
         has_dead = until is not None and earliest <= until
-        if has_dead or self._deletions or last.end - first.first != count:
+        if has_dead or len(self.deletions.rows) or last.end - first.first != count:
             return None
         rows = pa.concat_tables(map(self._stored_rows, segments))
         for segment in segments:

@@ -180,7 +180,7 @@ class Shard:
         if self.log.generation != log.generation:
             self.open()
             return
-        rows = self.log.deleted
+        rows = self.log.deletions.rows
         new = pc.and_(
             pc.invert(pc.is_in(rows[NUMBER], deleted)),
             pc.less(rows[NUMBER], log.next_row),

@@ -163,7 +163,7 @@ class PerWindow(Emitter):
         stop = min(query.grid.last_closed_stop(until), LATEST)
         windows = index.windows(query.grid, None, stop)
         closed = windows.append_column(LAST, index.last_times(windows))
-        self._last.update(_latest_windows(query, closed))
+        self._last.add(_latest_windows(query, closed))
 
     def _empty_between(self, closed: pa.Table) -> list[pa.Table]:
         """The empty windows between each window and the previous one of its key.
@@ -179,7 +179,7 @@ class PerWindow(Emitter):
         own = pc.is_in(codes.slice(0, len(known)), codes.slice(len(known)))
         both = pa.concat_tables([known.filter(own), closed]).combine_chunks()
         between = ends_between(query, both)
-        self._last.update(_latest_windows(query, both))
+        self._last.add(_latest_windows(query, both))
         return [answer_empty(query, between)] if len(between) else []
 
     def _sessions(self, query: KeyedQuery, watermark: int) -> pa.Table | None:
