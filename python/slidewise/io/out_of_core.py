@@ -26,9 +26,9 @@ from slidewise.frames.column_types import type_without_view
 from slidewise.io.bad_values import naming_bad_value
 from slidewise.io.external_sort import SampleSort, SpillPartitions
 from slidewise.io.parse_times import parse_times
-from slidewise.io.readers import Progress, with_empty_times, written_kind
+from slidewise.io.readers import with_empty_times, written_kind
 from slidewise.io.scanner import Scan, table_bytes
-from slidewise.io.text_form import TextForm
+from slidewise.io.text_form import Progress, TextForm
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches

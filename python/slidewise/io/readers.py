@@ -24,50 +24,39 @@ elsewhere text that is a date and time in all rows is a timestamp.
 """
 
 import errno
-import io
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.io.exact_integers import ExactIntegers, has_large
+from slidewise.io.csv_text import CsvText
 from slidewise.io.json_text import JsonText, is_array, lines_of_array
 from slidewise.io.parse_times import parse_times
 from slidewise.io.text_form import (
+    Progress,
+    TextFile,
     TextForm,
-    open_csv,
-    open_text,
-    read_start,
-    refuse_other_encodings,
+    refuse_duplicates,
 )
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 
 __all__ = [
-    "Progress",
     "arrow_reader",
-    "exact_column",
     "kind_of",
     "kind_of_existing",
     "read_table",
     "reading",
-    "refuse_duplicates",
     "with_empty_times",
     "write_table",
     "written_kind",
 ]
-
-Progress = Callable[[float], None]
 
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _KINDS = {
@@ -145,15 +134,16 @@ def read_table(
     kind, compression = kind_of_existing(file)
     form.refuse_for(kind, file)
     report = progress or (lambda _: None)
+    text = TextFile(file, compression, form)
     with reading(file, kind, form):
         if kind == "Parquet":
             table = _read_parquet(file, report)
         elif kind == "Arrow":
             table = _read_arrow(file)
         elif kind == "CSV":
-            table = _read_csv(file, compression, times, by, form, report)
+            table = CsvText(text, by=by, times=times).table(report)
         else:
-            table = _read_json(file, compression, times, by, form, report)
+            table = _read_json(text, times, by, report)
     report(1.0)
     refuse_duplicates(file, table.column_names)
     require(frame(table), [*times, *form.text])
@@ -165,13 +155,6 @@ def read_table(
         if parsed is not column:
             table = table.set_column(table.column_names.index(name), name, parsed)
     return table
-
-
-def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
-    """Refuses a file with two columns of one name."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise SpecError(f"{file} has {count} columns {name!r}: rename all but one")
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -267,100 +250,21 @@ def reading(file: Path, kind: str, form: TextForm) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file, not its content
         if kind in _TEXTS and not isinstance(error, OSError):
-            refuse_other_encodings(file, kind, kind_of(file)[1], form)
+            TextFile(file, kind_of(file)[1], form).refuse_other_encodings(kind)
         lines = str(error).splitlines()
         reason = lines[0] if lines else type(error).__name__
         raise SpecError(f"{file} cannot be read as {kind}: {reason}") from error
 
 
-class _ProgressFile(io.RawIOBase):
-    """A file that reports how much of it has been read, from front to end."""
-
-    def __init__(self, path: Path, progress: Progress) -> None:
-        super().__init__()
-        self._file: BinaryIO = path.open("rb")
-        self._size = max(os.fstat(self._file.fileno()).st_size, 1)
-        self._progress = progress
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = self._file.read(-1 if size is None else size)
-        self._progress(min(self._file.tell() / self._size, 1.0))
-        return data
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-@contextmanager
-def _opened(
-    file: Path, compression: str | None, form: TextForm, progress: Progress
-) -> Iterator[Any]:
-    """The text of a file in UTF-8."""
-    with _ProgressFile(file, progress) as source:
-        yield open_text(pa.PythonFile(source, mode="r"), compression, form)
-
-
-def _read_csv(
-    file: Path,
-    compression: str | None,
-    times: Sequence[str],
-    by: Sequence[str],
-    form: TextForm,
-    progress: Progress,
-) -> pa.Table:
-    start = read_start(file, compression, form)
-
-    def read(types: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
-        strings = dict.fromkeys(types, pa.string())
-        options = form.csv_options(file, start, strings, columns)
-        report = progress if columns is None else (lambda _: None)
-        with _ProgressFile(file, report) as source:
-            text = open_csv(pa.PythonFile(source, mode="r"), compression, form)
-            return pa_csv.read_csv(text, **options)
-
-    table = read([*times, *form.text])
-    if pa.binary() in table.schema.types:
-        refuse_other_encodings(file, "CSV", compression, form)
-    refuse_duplicates(file, table.column_names)
-    for field in table.schema:
-        if pa.types.is_floating(field.type) and has_large(table[field.name]):
-            text = pc.utf8_trim_whitespace(read([field.name], [field.name])[0])
-            exact = ExactIntegers(field.name, is_key=field.name in by)
-            exact.add(text)
-            if exact.type == pa.float64():
-                continue
-            column = exact_column(text, exact.type)
-            place = table.schema.get_field_index(field.name)
-            table = table.set_column(place, field.name, column)
-    return table
-
-
-def exact_column(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Integers as written in the type that `ExactIntegers` found, or their text."""
-    if kind == pa.string():
-        return text
-    return pc.utf8_ltrim(text, characters="+").cast(kind)
-
-
 def _read_json(
-    file: Path,
-    compression: str | None,
-    times: Sequence[str],
-    by: Sequence[str],
-    form: TextForm,
-    progress: Progress,
+    file: TextFile, times: Sequence[str], by: Sequence[str], progress: Progress
 ) -> pa.Table:
     reports = iter([progress])  # of the first pass alone
 
     def opened() -> Any:
-        report = next(reports, lambda _: None)
-        return _opened(file, compression, form, report)
+        return file.open(next(reports, None))
 
-    if is_array(read_start(file, compression, form)):
+    if is_array(file.start()):
         with opened() as stream:
             parts = iter(lambda: stream.read(_BLOCK), b"")
             lines = lines_of_array(b"".join(parts))
@@ -368,7 +272,7 @@ def _read_json(
         def opened() -> Any:
             return pa.BufferReader(lines)
 
-    text = JsonText(opened, by=by, times=times, text=form.text, keep=True)
+    text = JsonText(opened, by=by, times=times, text=file.form.text, keep=True)
     tables = list(text.tables())
     return pa.concat_tables(tables) if tables else text.schema.empty_table()
 

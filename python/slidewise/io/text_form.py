@@ -1,27 +1,32 @@
-"""How a text of rows is written: its encoding, delimiter, decimal point, nulls."""
+"""Files of text: their encoding, compression, delimiter, decimal point and nulls."""
 
 import codecs
 import io
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from slidewise.errors import Argument, SpecError
 
-__all__ = ["TextForm", "open_csv", "open_text", "read_start", "refuse_other_encodings"]
+__all__ = ["Progress", "TextFile", "TextForm", "refuse_duplicates"]
 
-_MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
+# Called with the part that is done, from 0 to 1.
+Progress = Callable[[float], None]
+
 # Bytes of the start of a text, in which its delimiter is found.
 _START = 1 << 16
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
 _DELIMITERS = ",;\t|"
 # A field in quotes, at the start of the text or after a delimiter or line.
 _QUOTED = re.compile(r'(^|[,;\t|\r\n])"(?:[^"]|"")*(?:"|$)')
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
@@ -124,22 +129,99 @@ def _check_encoding(name: str) -> None:
         ) from None
 
 
-def open_text(source: Any, compression: str | None, form: TextForm) -> Any:
-    """A stream of a file of text, uncompressed and in UTF-8.
+@dataclass(frozen=True)
+class TextFile:
+    """A file of text.
 
-    Args:
-        source: Its path, or an open file.
+    Attributes:
+        path: Where it is.
         compression: As `kind_of` gives it.
         form: How it is written.
     """
-    stream = source
-    if isinstance(source, Path):
-        stream = pa.input_stream(str(source), compression=compression)
-    elif compression is not None:
-        stream = pa.CompressedInputStream(source, compression)
-    if _is_utf8(form):
-        return stream
-    return pa.transcoding_input_stream(stream, form.encoding, "utf-8")
+
+    path: Path
+    compression: str | None
+    form: TextForm
+
+    def open(self, progress: Progress | None = None) -> Any:
+        """A stream of the text, uncompressed and in UTF-8.
+
+        Args:
+            progress: Called now and then with the part read so far.
+        """
+        if progress is None:
+            stream = pa.input_stream(str(self.path), compression=self.compression)
+        else:
+            stream = pa.PythonFile(_ProgressFile(self.path, progress), mode="r")
+            if self.compression is not None:
+                stream = pa.CompressedInputStream(stream, self.compression)
+        if self._is_utf8:
+            return stream
+        return pa.transcoding_input_stream(stream, self.form.encoding, "utf-8")
+
+    def open_lines(self, progress: Progress | None = None) -> Any:
+        """A stream as of `open`, that ends with a line break."""
+        return pa.PythonFile(_WithLastLine(self.open(progress)), mode="r")
+
+    @property
+    def _is_utf8(self) -> bool:
+        name = self.form.encoding
+        return name is None or codecs.lookup(name).name in ("utf-8", "utf-8-sig")
+
+    def start(self) -> bytes:
+        """The bytes at the start."""
+        with self.open() as stream:
+            start: bytes = stream.read(_START)
+        return start
+
+    def refuse_other_encodings(self, kind: str) -> None:
+        """Refuses a file that is not written in its encoding, and names the line.
+
+        Does nothing if it is.
+        """
+        if not self._is_utf8:
+            return
+        with pa.input_stream(str(self.path), compression=self.compression) as stream:
+            for number, line in enumerate(io.BufferedReader(stream), 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    wide = number == 1 and line.startswith(_UTF_16)
+                    held = line[max(error.start - 12, 0) : error.end + 12].strip()
+                    raise SpecError(
+                        f"{self.path} cannot be read as {kind}: line {number} is not "
+                        f"UTF-8 ({held!r}); name its encoding, as in ",
+                        Argument("encoding", "utf-16" if wide else "latin-1"),
+                    ) from None
+
+
+def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
+    """Refuses a file with two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise SpecError(f"{file} has {count} columns {name!r}: rename all but one")
+
+
+class _ProgressFile(io.RawIOBase):
+    """A file that reports how much of it has been read, from front to end."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__()
+        self._file: BinaryIO = path.open("rb")
+        self._size = max(os.fstat(self._file.fileno()).st_size, 1)
+        self._progress = progress
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = self._file.read(-1 if size is None else size)
+        self._progress(min(self._file.tell() / self._size, 1.0))
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _WithLastLine(io.RawIOBase):
@@ -165,44 +247,3 @@ class _WithLastLine(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
-
-
-def open_csv(source: Any, compression: str | None, form: TextForm) -> Any:
-    """A stream of delimited text, as `open_text`, that ends with a line break."""
-    stream = _WithLastLine(open_text(source, compression, form))
-    return pa.PythonFile(stream, mode="r")
-
-
-def read_start(source: Path, compression: str | None, form: TextForm) -> bytes:
-    """The bytes at the start of a text, in UTF-8."""
-    with open_text(source, compression, form) as stream:
-        start: bytes = stream.read(_START)
-    return start
-
-
-def _is_utf8(form: TextForm) -> bool:
-    name = form.encoding
-    return name is None or codecs.lookup(name).name in ("utf-8", "utf-8-sig")
-
-
-def refuse_other_encodings(
-    file: Path, kind: str, compression: str | None, form: TextForm
-) -> None:
-    """Refuses a file that is not written in its encoding, and names the line.
-
-    Does nothing if it is.
-    """
-    if not _is_utf8(form):
-        return
-    with pa.input_stream(str(file), compression=compression) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                wide = number == 1 and line.startswith(_UTF_16)
-                held = line[max(error.start - 12, 0) : error.end + 12].strip()
-                raise SpecError(
-                    f"{file} cannot be read as {kind}: line {number} is not UTF-8 "
-                    f"({held!r}); name its encoding, as in ",
-                    Argument("encoding", "utf-16" if wide else "latin-1"),
-                ) from None
