@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,21 @@ def test_values_beyond_64_bits_are_refused_or_text(
     assert message in printed
     assert printed.strip().endswith("read the column as text with --text k")
     assert main.main(["rolling", str(file), *ROLL, "--text", "k"]) == 0
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize("read", [read_table, Scan])
+def test_the_first_column_beyond_64_bits_is_named(
+    tmp_path: Path, name: str, read: Callable[[Path], object]
+) -> None:
+    """In the order of the file, also where it has many of them."""
+    file, names = tmp_path / name, [f"c{at}" for at in range(30)]
+    text = "\n".join([",".join(names), ",".join(BIG[:1] * len(names)), ""])
+    if name == "a.jsonl":
+        text = f"{{{', '.join(f'{json.dumps(one)}: {BIG[0]}' for one in names)}}}"
+    file.write_text(text)
+    with pytest.raises(sw.SpecError, match=f"column 'c0' holds {BIG[0]} in row 0 "):
+        read(file)
 
 
 def test_integers_of_json_beyond_int64_are_uint64(tmp_path: Path) -> None:

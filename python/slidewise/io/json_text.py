@@ -102,8 +102,8 @@ class JsonText:
             if keep:
                 self._kept.append(table)
         # Numbers that are large are rounded only where they are floats.
-        large = {name for name in large if _has_floats(found[name])}
-        found |= self._exact_types(large, found)
+        rounded = [name for name in found if name in large and _has_floats(found[name])]
+        found |= self._exact_types(rounded, found)
         schema = pa.schema(list(found.items()))
         if not all(_is_part(table.schema, schema) for table in self._kept):
             self._kept = []
@@ -151,7 +151,7 @@ class JsonText:
             yield rest
 
     def _exact_types(
-        self, names: set[str], found: dict[str, pa.DataType]
+        self, names: list[str], found: dict[str, pa.DataType]
     ) -> dict[str, pa.DataType]:
         """The types of columns that hold integers which floats would round."""
         if not names:
@@ -167,7 +167,7 @@ class JsonText:
                 else:
                     check.add(pa.array(values, pa.string()))
             row += len(objects)
-        flat = {one for one in names if not pa.types.is_nested(found[one])}
+        flat = [one for one in names if not pa.types.is_nested(found[one])]
         types = {name: checks[name].type for name in flat}
         self._quoted |= {name for name in flat if types[name] == pa.string()}
         return types
