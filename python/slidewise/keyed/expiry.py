@@ -42,7 +42,7 @@ def changes_of_folds(
     of: Sequence[_Results],
     counts: Sequence[pa.Array],
     times: pa.Array,
-    left: _Results | None,
+    after: _Results | None,
 ) -> list[pa.Array]:
     """The times of the first rows with which results change, per window.
 
@@ -50,17 +50,17 @@ def changes_of_folds(
         of: Per window, the results of the query points.
         counts: Per window, the number of changes of its fold of each point.
         times: The times of these changes, concatenated.
-        left: The results after these changes; None if all of them change the result.
+        after: The results after these changes; None if all of them change the result.
     """
     first, found = 0, []
     for results, each in zip(of, counts, strict=True):
         point = _places(each)
         here, first = slice(first, first + len(point)), first + len(point)
         ticks = times[here]
-        if left is not None:
+        if after is not None:
             rest = {
                 name: result._replace(array=result.array[here])
-                for name, result in left.items()
+                for name, result in after.items()
             }
             changed = _changed(results, rest, point)
             ticks, point = ticks.filter(changed), point.filter(changed)
@@ -118,8 +118,8 @@ class _Points:
         keys, ticks = rows
         self._ticks = ticks
         self._ends: list[int] = []
-        # Per point, the range of the rows that have not left.
-        self._left: list[tuple[int, int]] = []
+        # Per point, the range of the rows that are still in its window.
+        self._rows: list[tuple[int, int]] = []
         for code, tick in zip(codes, ends, strict=True):
             since, until = horizon.bounds(window, tick)
             low = bisect_left(keys, code)
@@ -127,13 +127,13 @@ class _Points:
             low = bisect_left(ticks, since, low, high)
             # A row of the last time never leaves.
             high = bisect_right(ticks, min(until, LATEST - 1), low, high)
-            self._left.append((low, high))
+            self._rows.append((low, high))
             self._ends.append(until)
 
     def changes(self, call: KernelCall, results: _Results) -> pa.Array:
         """The times of the first rows with which results change."""
         first: list[int | None] = [None] * len(self._codes)
-        pending = [at for at, (low, high) in enumerate(self._left) if low < high]
+        pending = [at for at, (low, high) in enumerate(self._rows) if low < high]
         count = _FIRST_TIMES
         while pending:
             points, times = self._leave(pending, count)
@@ -144,15 +144,15 @@ class _Points:
                 arrival=None,
                 noun="query",
             )
-            left = call.compute_window(0, ends)
-            changed = _changed(results, left, pa.array(points, _INT64))
+            after = call.compute_window(0, ends)
+            changed = _changed(results, after, pa.array(points, _INT64))
             # Backwards, so that the first change overwrites later ones.
             for place in reversed(pc.indices_nonzero(changed).to_pylist()):
                 first[points[place]] = times[place]
             pending = [
                 at
                 for at in pending
-                if first[at] is None and self._left[at][0] < self._left[at][1]
+                if first[at] is None and self._rows[at][0] < self._rows[at][1]
             ]
             count = min(count * _GROWTH, max(1, _MAX_WINDOWS // max(1, len(pending))))
         return pa.array(first, _INT64)
@@ -161,7 +161,7 @@ class _Points:
         """Removes the rows of the next `count` times; gives the points and times."""
         points, times = [], []
         for at in pending:
-            low, high = self._left[at]
+            low, high = self._rows[at]
             for _ in range(count):
                 if low == high:
                     break
@@ -169,14 +169,14 @@ class _Points:
                 low = bisect_right(self._ticks, time, low, high)
                 points.append(at)
                 times.append(time)
-            self._left[at] = low, high
+            self._rows[at] = low, high
         return points, times
 
 
-def _changed(results: _Results, left: _Results, point: pa.Array) -> pa.Array:
-    """Whether a result differs from that of its point."""
+def _changed(results: _Results, after: _Results, point: pa.Array) -> pa.Array:
+    """Whether the result of a point differs from one after a change."""
     masks = [
-        _differ(one_column([result.array.take(point), left[name].array]))
+        _differ(one_column([result.array.take(point), after[name].array]))
         for name, result in results.items()
     ]
     none = pa.repeat(pa.scalar(False), len(point))

@@ -46,13 +46,13 @@ def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
 
     Every window up to the horizon can then be queried at the watermark and later.
     """
-    kept = query.reach + max(late, query.allowance)
+    retention = query.reach + max(late, query.allowance)
     if keep is not None:
-        kept = max(kept, window_ticks(keep, query.times))
+        retention = max(retention, window_ticks(keep, query.times))
     rolling = (window for window in query.spec.windows if window.per_row)
     starts = any(window.includes_start for window in rolling)
-    kept += query.step if starts else 0
-    return min(kept, LATEST)
+    retention += query.step if starts else 0
+    return min(retention, LATEST)
 
 
 @dataclass(frozen=True)
@@ -220,14 +220,14 @@ class Horizon:
                     f"{format_tick(earliest, times)}, the watermark, or later"
                 )
             unit = times.unit
-            kept = (
+            length = (
                 str(self.retention)
                 if unit is None
                 else spell_duration(self.retention * unit)
             )
             raise SpecError(
                 f"the window {window.label!r} at {tick} begins before rows that were "
-                f"evicted: the windows keep {kept} behind the watermark. Ask for "
+                f"evicted: the windows keep {length} behind the watermark. Ask for "
                 f"{format_tick(earliest, times)} or later, for a shorter window, or "
                 "make KeyedWindows with a longer ",
                 Argument("keep"),

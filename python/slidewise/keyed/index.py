@@ -290,7 +290,7 @@ class Index:
             pa.scalar(1 if exact else _FIRST_CHANGES, pa.int64()), len(ticks)
         )
         while True:
-            (answers, beyond), ends, times, (left, _) = self.store.query_with_changes(
+            (answers, beyond), ends, times, (after, _) = self.store.query_with_changes(
                 columns,
                 ticks,
                 call.spans,
@@ -302,7 +302,7 @@ class Index:
             counts = list(map(pa.array, ends))
             results = call.decode(answers, beyond, points)
             # A result beyond int64 becomes null, and null differs from any number.
-            others = None if fitting is None else fitting.decode(left, [], points)[0]
+            others = None if fitting is None else fitting.decode(after, [], points)[0]
             of = [{name: each[name] for name in own} for each in results]
             first = changes_of_folds(of, counts, pa.array(times), others)
             # If `most` changes of folds changed no result, query all points again:

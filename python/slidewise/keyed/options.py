@@ -68,10 +68,10 @@ class Options:
                 f"late_rows='flag' gives rows back, and emit={emit!r} gives "
                 f"none: count them by `late_count`{instead}"
             )
-        delay, kept = parse_late(late), parse_keep(keep, spec)
+        delay, length = parse_late(late), parse_keep(keep, spec)
         if deletes is not None:
             check_column_name(deletes, "deletes")
-        return cls(spec, emit, delay, late_rows, kept, names, deletes)
+        return cls(spec, emit, delay, late_rows, length, names, deletes)
 
     @property
     def flags(self) -> bool:

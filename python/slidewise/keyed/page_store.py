@@ -76,7 +76,7 @@ class MemoryStore:
         self._pages[page] = blob if isinstance(blob, Page) else bytes(blob)
 
     def remove(self, page: int) -> None:
-        """Removes a page, if it is there."""
+        """Removes a page, if it is stored."""
         self._pages.pop(page, None)
 
     @property

@@ -167,7 +167,7 @@ class Queries:
                     raise
 
     def _is_whole(self, tick: int) -> bool:
-        """Whether answers at a time, which are there, are those of whole windows."""
+        """Whether answers at a time, computed before, are those of whole windows."""
         view = self._state.view
         return view is not None and tick >= view.whole_from
 

@@ -351,8 +351,8 @@ class KeyedQuery:
         taken = None if watermark is None else self._on_time(rows, watermark)
         if self.deletes is not None:
             deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
-            kept = pc.invert(deletes)
-            taken = kept if taken is None else pc.and_(taken, kept)
+            inserted = pc.invert(deletes)
+            taken = inserted if taken is None else pc.and_(taken, inserted)
         names = dict.fromkeys(name for _, agg in self.spec.aggs for name in agg.columns)
         # Times are not floats.
         names.pop(self.spec.on, None)

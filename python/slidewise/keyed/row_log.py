@@ -183,12 +183,12 @@ class RowLog:
         """
         first = self.next_row
         self.next_row += len(rows)
-        kept, stored = self._select(rows, pending=pending), []
-        nbytes = self._fixed_size(kept, pending=pending) or bytes_of(kept)
-        most = max(1, len(kept) * SEGMENT // max(1, nbytes))
-        for start in range(0, len(kept), most):
-            part = kept.slice(start, most) if len(kept) > most else kept
-            known = ends if part is kept else None
+        rows, stored = self._select(rows, pending=pending), []
+        nbytes = self._fixed_size(rows, pending=pending) or bytes_of(rows)
+        most = max(1, len(rows) * SEGMENT // max(1, nbytes))
+        for start in range(0, len(rows), most):
+            part = rows.slice(start, most) if len(rows) > most else rows
+            known = ends if part is rows else None
             segment = self._stored(part, first + start, pending=pending, ends=known)
             stored.append((segment, self._stored_rows(segment)))
         self.segments += [segment for segment, _ in stored]
@@ -270,13 +270,13 @@ class RowLog:
             if not count:
                 continue
             own = wanted.slice(start, count)
-            kept = self._stored_rows(segment)
+            held = self._stored_rows(segment)
             if segment.is_dense:
                 places = pc.subtract(own, segment.first)
             else:
-                places = pc.index_in(own, kept[NUMBER].combine_chunks())
+                places = pc.index_in(own, held[NUMBER].combine_chunks())
                 places = places.drop_null()
-            parts.append(kept.select(schema.names).take(places))
+            parts.append(held.select(schema.names).take(places))
             start += count
         rows = pa.concat_tables(parts).combine_chunks()
         assert len(rows) == len(numbers), (
@@ -315,14 +315,14 @@ class RowLog:
             if any(segment.earliest <= self.until for segment in self.segments):
                 self.lose(self.until)
             return
-        kept = []
+        remaining = []
         for segment in self.segments:
             if segment.latest <= self.until:
                 self.lose(segment.latest)
                 self._pages.remove(segment.page)
             else:
-                kept.append(segment)
-        self.segments = kept
+                remaining.append(segment)
+        self.segments = remaining
 
     def lose(self, time: int) -> None:
         """Records that rows up to a time, other than deleted ones, have left."""
@@ -363,13 +363,13 @@ class RowLog:
         Args:
             is_alive: Returns the mask of the other rows that stay; None for all.
         """
-        kept: list[Segment] = []
+        remaining: list[Segment] = []
         for segment in self.segments:
             rows = self._drop_dead(self.rows(segment))
             if is_alive is not None:
                 rows = rows.filter(is_alive(rows)).combine_chunks()
-            kept += self._replaced([segment], rows)
-        self.segments = kept
+            remaining += self._replaced([segment], rows)
+        self.segments = remaining
         self.deletions.rewrite(empty_table(self.deletions.schema))
         self.generation += 1
         self._compacted = len(self)

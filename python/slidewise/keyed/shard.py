@@ -65,7 +65,8 @@ class Shard:
         pending: The rows that wait for the watermark.
         fired: The watermark up to which results were emitted; None before the first.
         history: The latest time of the rows before the stream, in all shards: windows
-            that a watermark there closes were emitted before. None without such rows.
+            that a watermark of this time closes were emitted before. None without such
+            rows.
     """
 
     log: RowLog

@@ -3,8 +3,8 @@
 Each change publishes another view by one assignment, so the parts of a view always
 belong together. The entries are no part of it: rows enter and leave in the native
 store, which has locks of its own. A view with a later bound is published before the
-store evicts rows up to this bound. So answers are those of whole windows if the view
-that is published when they are there has no later bound than their time allows.
+store evicts rows up to this bound. So answers are those of whole windows if, after they
+are computed, the published view has no later bound than their time allows.
 """
 
 from typing import Any, NamedTuple, Self
@@ -32,8 +32,8 @@ class View(NamedTuple):
         largest: The latest time seen, in ticks; None without rows.
         watermark: The watermark, in ticks; None before the first.
         latest: The later one of these two.
-        whole_from: The earliest time at which all rows of the windows of the Spec are
-            kept.
+        whole_from: The earliest time at which no row of the windows of the Spec was
+            evicted.
     """
 
     query: KeyedQuery

@@ -98,13 +98,13 @@ def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
     ]
     if name == "auto" or name in fits:
         return name
-    there = ", ".join(["auto", *fits])
+    names = ", ".join(["auto", *fits])
     if name in list(ALGORITHMS):  # a wrong value may not be hashable
         raise SpecError(
             f"algorithm {name!r} serves one range only: for several over one stream "
-            f"there are {there}"
+            f"there are {names}"
         )
-    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+    raise SpecError(f"unknown algorithm {name!r}; there are {names}")
 
 
 def checked_options(
@@ -302,8 +302,8 @@ def card_of(name: str) -> Card:
     for card in _cards():
         if card.name == name:
             return card
-    there = ", ".join(card.name for card in _cards())
-    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+    names = ", ".join(card.name for card in _cards())
+    raise SpecError(f"unknown algorithm {name!r}; there are {names}")
 
 
 # The columns of the table: heading, and width in characters.

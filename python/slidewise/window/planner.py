@@ -349,7 +349,7 @@ def make_plan(
     named = _aggregations(aggs)
     names = () if queries is None else queries.flags
     columns = _columns(named, names)
-    kept = None if last is None else parse_length(last, "last")
+    length = None if last is None else parse_length(last, "last")
     rounded = None
     if granularity is not None:
         rounded = checked_duration("granularity", granularity)
@@ -393,10 +393,10 @@ def make_plan(
             queries is not None,
             len(inputs.columns),
         ),
-        ties=checked_ties(ties, kept),
+        ties=checked_ties(ties, length),
         dtype=checked_type,
         nan=one_of(nan, "nan", NAN),
-        last=kept,
+        last=length,
         granularity=rounded,
         columns=columns,
         inputs=tuple(inputs.columns),

@@ -262,7 +262,7 @@ class SharedWindow(_core.Window):
     def drop(self, index: int) -> None:
         """Drops a query. The indices of other queries do not change.
 
-        It gives no further answers, nor those that a call which raised has left.
+        It gives no further answers, nor those that are pending because a call raised.
 
         Args:
             index: The index of the query.
@@ -282,10 +282,10 @@ class SharedWindow(_core.Window):
         self._needs_queries("drop()")
         number = _query_number(index)
         if number is None or not self._drop_query(number):
-            there = [str(at) for at, one in enumerate(self.queries) if one is not None]
+            valid = [str(at) for at, one in enumerate(self.queries) if one is not None]
             raise SpecError(
                 f"there is no query {describe_value(index)}: the remaining ones are "
-                f"{', '.join(there) or 'none'}"
+                f"{', '.join(valid) or 'none'}"
             )
 
     def advance(self, time: Any) -> list[tuple[int, Any, Any]]:

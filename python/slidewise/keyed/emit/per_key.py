@@ -6,8 +6,9 @@ that ends before it (`offset=`, `closed="left"`). So a table with the last resul
 each key has the windows at the watermark or later.
 
 An accepted late row (`late_rows="correct"`) is like a new row: with "change" its key is
-emitted at the watermark, or at its latest row if that is later, if a window there holds
-the late row. Earlier results of the key have been replaced and are not emitted again.
+emitted at the watermark, or at its latest row if that is later, if a window that ends
+then holds the late row. Earlier results of the key have been replaced and are not
+emitted again.
 """
 
 import pyarrow as pa
