@@ -5,8 +5,13 @@ from typing import Any, Self, final
 
 from typing_extensions import disjoint_base
 
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
+from slidewise.keyed.index import Entries
+from slidewise.spec.windows.base import Span
+from slidewise.table.kernel_call import QueryPoints
+from slidewise.table.time_columns import RowKeys
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import Clock
 
@@ -44,11 +49,6 @@ __all__ = [
     "subtracts_exactly",
     "take_due",
 ]
-
-# Times, groups and arrival.
-_Rows = tuple[object, object | None, object | None]
-# Times, where windows begin, groups and arrival.
-_QueryPoints = tuple[object, object | None, object | None, object | None]
 
 __version__: str
 
@@ -151,12 +151,12 @@ def query_plan(
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], inputs: int) -> bool: ...
 def subtracts_exactly(aggs: Sequence[tuple[str, bool]], floats: bool) -> bool: ...
 def rolling(
-    rows: _Rows,
+    rows: RowKeys,
     columns: Sequence[object],
-    aggs: Sequence[tuple[str, int, int, int]],
-    windows: Sequence[tuple[str, int, str, int]],
+    aggs: Sequence[Call],
+    windows: Sequence[Span],
     ties: str,
-    query_points: _QueryPoints | None,
+    query_points: QueryPoints | None,
     natives: Sequence[Compiled],
     history: int,
     threads: int,
@@ -164,12 +164,12 @@ def rolling(
     fails: bool,
 ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
 def rolling_udaf(
-    rows: _Rows,
+    rows: RowKeys,
     values: list[Any],
     functions: Functions,
-    windows: Sequence[tuple[str, int, str, int]],
+    windows: Sequence[Span],
     ties: str,
-    query_points: _QueryPoints | None,
+    query_points: QueryPoints | None,
     history: int,
 ) -> list[list[Any]]: ...
 
@@ -185,7 +185,7 @@ class SortLayout:
 class PreparedQuery:
     def __new__(
         cls,
-        spans: Sequence[tuple[str, int, str, int]],
+        spans: Sequence[Span],
         names: Sequence[Sequence[str]],
         floats: Sequence[bool],
     ) -> Self: ...
@@ -194,7 +194,7 @@ class PreparedQuery:
 class KeyedStore:
     def __new__(
         cls,
-        aggs: Sequence[tuple[str, int, int, int]],
+        aggs: Sequence[Call],
         keys: Sequence[object],
         columns: Sequence[object],
         natives: Sequence[Compiled],
@@ -206,7 +206,7 @@ class KeyedStore:
         times: object,
         columns: Sequence[object],
         numbers: object | None = None,
-        removals: tuple[Sequence[object], object, object] | None = None,
+        removals: Entries | None = None,
     ) -> int: ...
     def insert_answering(
         self,
@@ -214,28 +214,28 @@ class KeyedStore:
         times: object,
         columns: Sequence[object],
         arrivals: object,
-        windows: Sequence[tuple[str, int, str, int]],
+        windows: Sequence[Span],
         numbers: object | None = None,
-        removals: tuple[Sequence[object], object, object] | None = None,
+        removals: Entries | None = None,
     ) -> tuple[tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]], int]: ...
     def query(
         self,
         keys: Sequence[object],
         times: object,
-        windows: Sequence[tuple[str, int, str, int]],
+        windows: Sequence[Span],
         plus: Sequence[object] | None,
     ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
     def first_times(
         self,
         keys: Sequence[object],
         times: object,
-        windows: Sequence[tuple[str, int, str, int]],
+        windows: Sequence[Span],
     ) -> list[ArrowArray]: ...
     def query_with_changes(
         self,
         keys: Sequence[object],
         times: object,
-        windows: Sequence[tuple[str, int, str, int]],
+        windows: Sequence[Span],
         plus: Sequence[object] | None,
         results: Sequence[tuple[Sequence[int], int | None]],
         min_rows: int,
@@ -302,13 +302,13 @@ def group_ends(
     codes: object, times: object
 ) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...
 def places_in_groups(codes: object, count: int) -> tuple[ArrowArray, ArrowArray]: ...
-def sort_rows(rows: _Rows, threads: int) -> SortLayout: ...
+def sort_rows(rows: RowKeys, threads: int) -> SortLayout: ...
 def hop_windows(
-    rows: _Rows, layout: SortLayout, length: int, every: int, offset: int, empty: bool
+    rows: RowKeys, layout: SortLayout, length: int, every: int, offset: int, empty: bool
 ) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...
-def rows_are_sorted(rows: _Rows) -> bool: ...
+def rows_are_sorted(rows: RowKeys) -> bool: ...
 def kernel_kind(kind: str, number: int) -> str: ...
 def delta_starts(values: object, begins: object, delta: float) -> ArrowArray: ...
 def session_windows(
-    rows: _Rows, layout: SortLayout, gap: int
+    rows: RowKeys, layout: SortLayout, gap: int
 ) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...

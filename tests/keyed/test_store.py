@@ -8,8 +8,11 @@ import pyarrow as pa
 import pytest
 
 from slidewise import _core
+from slidewise.aggregations.call import Call
+from slidewise.keyed.index import Entries
+from slidewise.spec.windows.base import Span
 
-SUM = ("sum", 0, -1, 1)
+SUM = Call("sum", 0, number=1)
 NONE = pa.array([], pa.int64())
 DAY = dt.date(2026, 1, 2)
 NOON = dt.datetime(2026, 1, 2, 12, 30)
@@ -112,9 +115,8 @@ def test_entries_are_removed_and_inserted_in_one_step() -> None:
     key = pa.array(["a", "a", "b"])
     store = store_of(key)
     assert store.insert([key], ints(1, 1, 2), [ints(1, 2, 4)], ints(10, 11, 12)) == 2
-    gone = (pa.array(["a", "b", "c"]), ints(1, 2, 2), ints(10, 12, 12))
     row = pa.array(["a"])
-    removed = ([gone[0]], *gone[1:])
+    removed = Entries([pa.array(["a", "b", "c"])], ints(1, 2, 2), ints(10, 12, 12))
     assert store.insert([row], ints(1), [ints(8)], ints(13), removed) == 2
     assert len(store) == 1
     points, numbers = store.rows([pa.array(["b", "a"])], ints(0, 1), ints(9, 1))
@@ -122,7 +124,7 @@ def test_entries_are_removed_and_inserted_in_one_step() -> None:
     assert pa.array(numbers) == ints(11, 13)
     held = store.holds([pa.array(["a", "a", "b"])], ints(1, 1, 2), ints(11, 10, 12))
     assert pa.array(held).to_pylist() == [True, False, False]
-    answers, _ = store.query([row], ints(5), [("time", 10, "right", 0)], None)
+    answers, _ = store.query([row], ints(5), [Span("time", 10, "right")], None)
     assert pa.array(answers[0][0]) == ints(10)
     store.check_invariants()
 
@@ -176,7 +178,7 @@ def test_rows_of_equal_arrival_see_one_another() -> None:
         ints(5, 4, 3, 5),
         [ints(10, 100, 1000, 10_000)],
         ints(0, 1, 0, 1),
-        [("time", 9, "right", 0)],
+        [Span("time", 9, "right")],
         ints(1, 2, 3, 4),
     )
     assert pa.array(answers[0][0]) == ints(1011, 1101, 1001, 11_111)

@@ -18,9 +18,8 @@ AGGS = {"n": sw.count(), "x": sw.sum("x"), "u": sw.max("u"), "mean": sw.mean("x"
 
 def answers_of(call: KernelCall, points: object) -> object:
     """The answers of the core for a call, not decoded."""
-    at = points.columns
     return _core.rolling(
-        *(call.rows, call.inputs.columns, call.calls, call.spans, "peers", at),
+        *(call.rows, call.inputs.columns, call.calls, call.spans, "peers", points),
         *([], 0, 1, None, False),
     )
 

@@ -9,7 +9,7 @@ use slidewise_core::window::fifo::shared::Reach;
 use slidewise_core::window::queries::schedule::Schedule;
 
 use crate::errors::{spec_error, with_note, with_prefix};
-use crate::schedules::{ScheduleTuple, read_schedule};
+use crate::schedules::ScheduleTicks;
 
 /// A clock of `slidewise.window.time_codec`, with the fields that single inserts need.
 /// Windows share it, so it has no `__traverse__`: it holds a plain object without cycles.
@@ -40,7 +40,7 @@ impl Clock {
         let granularity: i64 = object.getattr("granularity")?.extract()?;
         let (first, last): (i64, i64) = object.getattr("certain")?.extract()?;
         let ranges: Vec<(String, i64)> = object.getattr("ranges")?.extract()?;
-        let schedule: Option<ScheduleTuple> = object.getattr("schedule")?.extract()?;
+        let schedule: Option<ScheduleTicks> = object.getattr("schedule")?.extract()?;
         let reaches = ranges.iter().map(|(kind, length)| match kind.as_str() {
             "rows" => Reach::Entries(usize::try_from(*length).unwrap_or(usize::MAX)),
             _ => Reach::Time(*length),
@@ -51,7 +51,7 @@ impl Clock {
             last: object.getattr("last")?.extract()?,
             latency: object.getattr("latency")?.extract()?,
             reaches: reaches.collect(),
-            schedule: schedule.map(read_schedule).transpose()?,
+            schedule: schedule.map(|queries| queries.read()).transpose()?,
             granularity: granularity.max(1),
             certain: first..=last,
             object: object.unbind(),

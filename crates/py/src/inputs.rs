@@ -214,58 +214,63 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
     }
 }
 
-/// Column, role, conditions on other columns, and the paired column.
-pub(crate) type InputTuple = (usize, String, Vec<(usize, String)>, isize);
+/// `slidewise.window.inputs.InputColumn`.
+#[derive(FromPyObject)]
+pub(crate) struct InputRequest {
+    source: usize,
+    role: String,
+    masks: Vec<(usize, String)>,
+    paired: Option<PairedRequest>,
+}
 
-const NOTHING: isize = -1;
-const TIME: isize = -2;
+#[derive(FromPyObject)]
+enum PairedRequest {
+    Column(usize),
+    Named(String),
+}
 
 const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("valid", Mask::Valid)];
 
-pub(crate) fn read_input(
-    (source, role, masks, paired): &InputTuple,
-    dtype: Option<&str>,
-) -> PyResult<InputColumn> {
-    let typed = DTYPES.iter().find(|(name, _)| name == role);
-    let typed = typed.map(|(_, dtype)| *dtype);
-    let role = match role.strip_prefix("udaf") {
-        Some(number) => Role::Udaf(
-            number
-                .parse()
-                .map_err(|_| internal_error("a role without a number"))?,
-        ),
-        None if typed.is_some() => Role::Typed,
-        None => named("role", role, &ROLES)?,
-    };
-    let requested = dtype
-        .map(|name| named("dtype", name, &DTYPES))
-        .transpose()?;
-    let dtype = match role {
-        // The value is a bool until another integer comes.
-        Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
-        Role::Typed => typed,
-        Role::Number => requested.filter(|dtype| *dtype != Type::Object),
-        Role::Any | Role::Key | Role::Udaf(_) => Some(Type::Object),
-        Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
-    };
-    let masks = masks
-        .iter()
-        .map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
-    let paired = match *paired {
-        NOTHING => None,
-        TIME => Some(Paired::Time),
-        column => {
-            Some(Paired::Column(usize::try_from(column).map_err(|_| {
-                internal_error("an input paired with no column")
-            })?))
-        }
-    };
-    Ok(InputColumn {
-        source: *source,
-        role,
-        masks: masks.collect::<PyResult<_>>()?,
-        paired,
-        dtype,
-        refuses_bools: false,
-    })
+impl InputRequest {
+    pub(crate) fn read(&self, dtype: Option<&str>) -> PyResult<InputColumn> {
+        let typed = DTYPES.iter().find(|(name, _)| *name == self.role);
+        let typed = typed.map(|(_, dtype)| *dtype);
+        let role = match self.role.strip_prefix("udaf") {
+            Some(number) => Role::Udaf(
+                number
+                    .parse()
+                    .map_err(|_| internal_error("a role without a number"))?,
+            ),
+            None if typed.is_some() => Role::Typed,
+            None => named("role", &self.role, &ROLES)?,
+        };
+        let requested = dtype
+            .map(|name| named("dtype", name, &DTYPES))
+            .transpose()?;
+        let dtype = match role {
+            // The value is a bool until another integer comes.
+            Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
+            Role::Typed => typed,
+            Role::Number => requested.filter(|dtype| *dtype != Type::Object),
+            Role::Any | Role::Key | Role::Udaf(_) => Some(Type::Object),
+            Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
+        };
+        let masks = self.masks.iter();
+        let masks = masks.map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
+        let paired = match &self.paired {
+            None => None,
+            Some(PairedRequest::Column(column)) => Some(Paired::Column(*column)),
+            Some(PairedRequest::Named(name)) => {
+                Some(named("paired column", name, &[("time", Paired::Time)])?)
+            }
+        };
+        Ok(InputColumn {
+            source: self.source,
+            role,
+            masks: masks.collect::<PyResult<_>>()?,
+            paired,
+            dtype,
+            refuses_bools: false,
+        })
+    }
 }

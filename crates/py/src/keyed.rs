@@ -11,10 +11,11 @@ use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store
 use crate::arrow::{ArrowArray, NumberArray, import};
 use crate::forks::detach_shared;
 use crate::key_bytes::{KeyBytes, decode};
-use crate::keyed_inputs::{EntryColumns, EntryTuple, Incoming, QueryPoints, read_columns};
+use crate::keyed_inputs::{Entries, EntryColumns, Incoming, QueryPoints, read_columns};
 use crate::native;
-use crate::prepared_query::{PreparedQuery, read_spans};
-use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
+use crate::prepared_query::{PreparedQuery, read_time_spans};
+use crate::requests::{Call, SpanTicks};
+use crate::tables::{Exported, export_all};
 
 /// Entries by key, shared by all windows and aggregations of a request.
 ///
@@ -39,7 +40,7 @@ impl KeyedStore {
     #[new]
     #[pyo3(signature = (aggs, keys, columns, natives, numbered = false))]
     fn new(
-        aggs: Vec<AggTuple>,
+        aggs: Vec<Call>,
         keys: Vec<Bound<'_, PyAny>>,
         columns: Vec<Bound<'_, PyAny>>,
         natives: &Bound<'_, PyAny>,
@@ -53,7 +54,7 @@ impl KeyedStore {
             .collect();
         let aggs = aggs
             .iter()
-            .map(|agg| read_agg(agg, dtypes.len(), &natives))
+            .map(|call| call.read(dtypes.len(), &natives, None))
             .collect::<PyResult<Vec<_>>>()?;
         if aggs.iter().any(|agg| agg.kind.is_holistic()) {
             return Err(PyValueError::new_err(
@@ -85,7 +86,7 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         columns: Vec<Bound<'_, PyAny>>,
         numbers: Option<Bound<'_, PyAny>>,
-        removals: Option<EntryTuple<'_>>,
+        removals: Option<Entries<'_>>,
     ) -> PyResult<usize> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let removals = self.removals(removals)?;
@@ -111,15 +112,15 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         columns: Vec<Bound<'_, PyAny>>,
         arrivals: &Bound<'_, PyAny>,
-        windows: Vec<SpanTuple>,
+        windows: Vec<SpanTicks>,
         numbers: Option<Bound<'_, PyAny>>,
-        removals: Option<EntryTuple<'_>>,
+        removals: Option<Entries<'_>>,
     ) -> PyResult<(Exported, usize)> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
         let removals = self.removals(removals)?;
         let arrivals = NumberArray::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
-        let spans = read_spans(&windows)?;
+        let spans = read_time_spans(&windows)?;
         let (outputs, changed) = detach_shared(py, || {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
@@ -140,11 +141,11 @@ impl KeyedStore {
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
-        windows: Vec<SpanTuple>,
+        windows: Vec<SpanTicks>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
         let given = self.query_points(&keys, times, plus)?;
-        let spans = read_spans(&windows)?;
+        let spans = read_time_spans(&windows)?;
         let outputs = detach_shared(py, || {
             let views = given.views();
             let points = given.points(views.as_deref());
@@ -159,10 +160,10 @@ impl KeyedStore {
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
-        windows: Vec<SpanTuple>,
+        windows: Vec<SpanTicks>,
     ) -> PyResult<Vec<ArrowArray>> {
         let given = self.query_points(&keys, times, None)?;
-        let spans = read_spans(&windows)?;
+        let spans = read_time_spans(&windows)?;
         let firsts = detach_shared(py, || self.store.first_times(&given.points(None), &spans));
         Ok(export_times(firsts))
     }
@@ -179,14 +180,14 @@ impl KeyedStore {
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
-        windows: Vec<SpanTuple>,
+        windows: Vec<SpanTicks>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
         results: Vec<(Vec<usize>, Option<usize>)>,
         min_rows: i64,
         most: &Bound<'_, PyAny>,
     ) -> PyResult<(Exported, Vec<ArrowArray>, ArrowArray, Exported)> {
         let given = self.query_points(&keys, times, plus)?;
-        let spans = read_spans(&windows)?;
+        let spans = read_time_spans(&windows)?;
         let places = results
             .iter()
             .flat_map(|(answers, count)| answers.iter().chain(count));
@@ -500,9 +501,9 @@ impl KeyedStore {
         })
     }
 
-    fn removals(&self, removals: Option<EntryTuple<'_>>) -> PyResult<Option<EntryColumns>> {
+    fn removals(&self, removals: Option<Entries<'_>>) -> PyResult<Option<EntryColumns>> {
         removals
-            .map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
+            .map(|found| self.entries(&found.keys, &found.times, &found.numbers))
             .transpose()
     }
 

@@ -9,8 +9,13 @@ use slidewise_core::keyed::{EntryList, Points, Rows};
 use crate::arrow::NumberArray;
 use crate::key_bytes::KeyBytes;
 
-/// The arguments of [`EntryColumns`]: key columns, times and numbers.
-pub(crate) type EntryTuple<'py> = (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// `slidewise.keyed.index.Entries`.
+#[derive(FromPyObject)]
+pub(crate) struct Entries<'py> {
+    pub(crate) keys: Vec<Bound<'py, PyAny>>,
+    pub(crate) times: Bound<'py, PyAny>,
+    pub(crate) numbers: Bound<'py, PyAny>,
+}
 
 /// Entries of a call, kept alive while the core reads them.
 pub(crate) struct EntryColumns {

@@ -7,26 +7,40 @@ use pyo3::prelude::*;
 use slidewise_core::rolling::delta_windows::delta_starts;
 use slidewise_core::rolling::flag_windows::Since;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
-use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
+use slidewise_core::rolling::{self, SortLayout as CoreLayout};
 
 use crate::arrow::{ArrowArray, NumberArray, import_codes};
 use crate::errors::kernel_error;
 use crate::signals::watch_signals;
 
-/// Times, groups and arrival.
-pub(crate) type RowsTuple<'py> = (
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-);
+/// `slidewise.table.time_columns.RowKeys`.
+#[derive(FromPyObject)]
+pub(crate) struct RowKeys<'py> {
+    times: Bound<'py, PyAny>,
+    groups: Option<Bound<'py, PyAny>>,
+    arrival: Option<Bound<'py, PyAny>>,
+}
 
-/// Times, where windows begin, groups and arrival.
-pub(crate) type QueryPointsTuple<'py> = (
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-);
+impl RowKeys<'_> {
+    pub(crate) fn import(self) -> PyResult<SortKeys> {
+        SortKeys::import(&self.times, None, self.groups, self.arrival)
+    }
+}
+
+/// `slidewise.table.kernel_call.QueryPoints`.
+#[derive(FromPyObject)]
+pub(crate) struct QueryPoints<'py> {
+    ends: Bound<'py, PyAny>,
+    starts: Option<Bound<'py, PyAny>>,
+    groups: Option<Bound<'py, PyAny>>,
+    arrival: Option<Bound<'py, PyAny>>,
+}
+
+impl QueryPoints<'_> {
+    pub(crate) fn import(self) -> PyResult<SortKeys> {
+        SortKeys::import(&self.ends, self.starts, self.groups, self.arrival)
+    }
+}
 
 /// The keys of a table's rows, or of its query points.
 #[derive(Debug)]
@@ -37,41 +51,29 @@ pub(crate) struct SortKeys {
     arrival: Option<Int64Array>,
 }
 
-fn import(object: &Option<Bound<'_, PyAny>>, what: &str) -> PyResult<Option<Int64Array>> {
-    let keys = object.as_ref();
-    keys.map(|keys| NumberArray::import_keys(keys, what))
-        .transpose()
-}
-
 fn slice(keys: &Option<Int64Array>) -> Option<&[i64]> {
     keys.as_ref().map(|keys| &keys.values()[..])
 }
 
 impl SortKeys {
-    pub(crate) fn of_rows((times, groups, arrival): &RowsTuple<'_>) -> PyResult<Self> {
+    fn import(
+        times: &Bound<'_, PyAny>,
+        since: Option<Bound<'_, PyAny>>,
+        groups: Option<Bound<'_, PyAny>>,
+        arrival: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let column = |keys: Option<Bound<'_, PyAny>>, what| {
+            keys.map(|keys| NumberArray::import_keys(&keys, what))
+                .transpose()
+        };
         let keys = Self {
             times: NumberArray::import_keys(times, "times")?,
-            since: None,
+            since: column(since, "since")?,
             groups: groups.as_ref().map(import_codes).transpose()?,
-            arrival: import(arrival, "arrival")?,
+            arrival: column(arrival, "arrival")?,
         };
-        keys.check_lengths()
-    }
-
-    pub(crate) fn of_query_points(query_points: &QueryPointsTuple<'_>) -> PyResult<Self> {
-        let (times, since, groups, arrival) = query_points;
-        let keys = Self {
-            times: NumberArray::import_keys(times, "times")?,
-            since: import(since, "since")?,
-            groups: groups.as_ref().map(import_codes).transpose()?,
-            arrival: import(arrival, "arrival")?,
-        };
-        keys.check_lengths()
-    }
-
-    fn check_lengths(self) -> PyResult<Self> {
-        if self.lengths().all(|length| length == self.len()) {
-            return Ok(self);
+        if keys.lengths().all(|length| length == keys.len()) {
+            return Ok(keys);
         }
         Err(PyValueError::new_err("keys differ in length"))
     }
@@ -98,8 +100,8 @@ impl SortKeys {
         slice(&self.arrival)
     }
 
-    pub(crate) fn query_points(&self) -> QueryPoints<'_> {
-        QueryPoints {
+    pub(crate) fn query_points(&self) -> rolling::QueryPoints<'_> {
+        rolling::QueryPoints {
             times: self.times(),
             since: slice(&self.since),
             groups: self.groups(),
@@ -148,9 +150,9 @@ pub(crate) fn check(
 
 /// Whether rows are sorted by key, and by time within each key.
 #[pyfunction]
-pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
-    let keys = SortKeys::of_rows(&rows)?;
-    Ok(py.detach(|| slidewise_core::rolling::rows_are_sorted(keys.groups(), keys.times())))
+pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowKeys<'_>) -> PyResult<bool> {
+    let keys = rows.import()?;
+    Ok(py.detach(|| rolling::rows_are_sorted(keys.groups(), keys.times())))
 }
 
 type Columns = (ArrowArray, ArrowArray, ArrowArray, ArrowArray);
@@ -260,12 +262,8 @@ pub(crate) fn delta_start_column(
 
 /// Sorts rows by key and time.
 #[pyfunction]
-pub(crate) fn sort_rows(
-    py: Python<'_>,
-    rows: RowsTuple<'_>,
-    threads: usize,
-) -> PyResult<SortLayout> {
-    let keys = SortKeys::of_rows(&rows)?;
+pub(crate) fn sort_rows(py: Python<'_>, rows: RowKeys<'_>, threads: usize) -> PyResult<SortLayout> {
+    let keys = rows.import()?;
     let count = keys.group_count(0)?;
     let mut interrupt = None;
     let mut proceed = watch_signals(&mut interrupt);
@@ -280,7 +278,7 @@ pub(crate) fn sort_rows(
 #[pyfunction(name = "hop_windows")]
 pub(crate) fn hop_window_columns(
     py: Python<'_>,
-    rows: RowsTuple<'_>,
+    rows: RowKeys<'_>,
     layout: &SortLayout,
     length: i64,
     every: i64,
@@ -298,7 +296,7 @@ pub(crate) fn hop_window_columns(
         offset,
         empty,
     };
-    found(py, &rows, layout, |keys, layout| {
+    found(py, rows, layout, |keys, layout| {
         hop_windows::hops(keys.times(), keys.groups(), layout, &hop)
     })
 }
@@ -307,11 +305,11 @@ pub(crate) fn hop_window_columns(
 #[pyfunction(name = "session_windows")]
 pub(crate) fn session_window_columns(
     py: Python<'_>,
-    rows: RowsTuple<'_>,
+    rows: RowKeys<'_>,
     layout: &SortLayout,
     gap: i64,
 ) -> PyResult<Columns> {
-    found(py, &rows, layout, |keys, layout| {
+    found(py, rows, layout, |keys, layout| {
         Ok(hop_windows::sessions(
             keys.times(),
             keys.groups(),
@@ -323,11 +321,11 @@ pub(crate) fn session_window_columns(
 
 fn found(
     py: Python<'_>,
-    rows: &RowsTuple<'_>,
+    rows: RowKeys<'_>,
     layout: &SortLayout,
     find: impl Fn(&SortKeys, &CoreLayout) -> Result<WindowList, Refusal> + Sync,
 ) -> PyResult<Columns> {
-    let keys = SortKeys::of_rows(rows)?;
+    let keys = rows.import()?;
     keys.group_count(0)?;
     layout.check(keys.len())?;
     let windows = py.detach(|| find(&keys, &layout.0)).map_err(refused)?;

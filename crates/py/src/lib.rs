@@ -14,7 +14,7 @@
 //! fast_path state tables
 //! spec keys
 //! dtype_inference udaf
-//! keyed_inputs sketches untyped
+//! keyed_inputs requests sketches untyped
 //! catalogue hashing key_bytes row_numbers waiting
 //! algorithms arrow batch_message clock inputs native
 //! errors forks object_store scalars schedules signals
@@ -48,6 +48,7 @@ mod pending_terms;
 mod prepared_query;
 mod queries;
 mod refusals;
+mod requests;
 mod row_numbers;
 mod rows;
 mod scalars;

@@ -12,7 +12,8 @@ use slidewise_core::rolling::{Output, Span};
 
 use crate::arrow::ArrowArray;
 use crate::batch_message::message;
-use crate::tables::{SpanTuple, export_batch, read_span};
+use crate::requests::{SpanTicks, read_spans};
+use crate::tables::export_batch;
 
 /// Windows and the names of their answers, read once for many queries of `KeyedStore`.
 #[pyclass(frozen, module = "slidewise._core")]
@@ -34,11 +35,11 @@ impl PreparedQuery {
     #[new]
     fn new(
         py: Python<'_>,
-        spans: Vec<SpanTuple>,
+        spans: Vec<SpanTicks>,
         names: Vec<Vec<Py<PyString>>>,
         floats: Vec<bool>,
     ) -> PyResult<Self> {
-        let spans = read_spans(&spans)?;
+        let spans = read_time_spans(&spans)?;
         let blank = PyDict::new(py);
         for name in names.iter().flatten() {
             blank.set_item(name, py.None())?;
@@ -127,8 +128,8 @@ impl PreparedQuery {
     }
 }
 
-pub(crate) fn read_spans(spans: &[SpanTuple]) -> PyResult<Vec<Span>> {
-    let spans: Vec<Span> = spans.iter().map(read_span).collect::<PyResult<_>>()?;
+pub(crate) fn read_time_spans(spans: &[SpanTicks]) -> PyResult<Vec<Span>> {
+    let spans = read_spans(spans)?;
     match spans.iter().all(answers) {
         true => Ok(spans),
         false => Err(PyValueError::new_err("windows of rows")),

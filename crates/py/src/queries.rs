@@ -13,13 +13,14 @@ use pyo3::types::{PyList, PyTuple};
 use slidewise_core::aggregate::kinds::AnswerType;
 use slidewise_core::aggregate::{AggSpec, Answer, DType, Kind};
 use slidewise_core::window::queries::Due;
+use slidewise_core::window::queries::plan::{Query, Unit};
 
 use crate::arrow::ArrowArray;
 use crate::errors::internal_error;
 use crate::inputs::Type;
 use crate::locking::Access;
 use crate::object_store::Object;
-use crate::schedules::{QueryTuple, query};
+use crate::schedules::QueryTicks;
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::spec::Spec;
 
@@ -47,10 +48,16 @@ impl Access {
                 .call_method1("with_query", (given,))?;
             let queries = plan.getattr("queries")?.cast_into::<PyTuple>()?;
             let ticks = match &known {
-                Some(clock) => plan.call_method1("query_ticks", (given, clock.object(py)))?,
-                None => ("rows", 1, 1, 0).into_pyobject(py)?.into_any(),
+                Some(clock) => {
+                    let ticks = plan.call_method1("query_ticks", (given, clock.object(py)))?;
+                    ticks.extract::<QueryTicks>()?.read()?
+                }
+                None => Query {
+                    unit: Unit::Entries,
+                    range: 1,
+                    slide: 1,
+                },
             };
-            let ticks = query(ticks.extract::<QueryTuple>()?)?;
             let mut state = self.lock(py)?;
             let Some(planning) = state.window.planning() else {
                 return Err(internal_error("a window without queries"));

@@ -6,39 +6,58 @@ use slidewise_core::window::queries::data_driven::MAX_FLAGS;
 use slidewise_core::window::queries::plan::{Query, Technique, Unit, count_edges};
 use slidewise_core::window::queries::schedule::{Schedule, ScheduleOptions};
 
-/// The kind of its windows, range, slide, and the number of its flag.
-pub(crate) type QueryTuple = (String, i64, i64, u32);
-
-/// The schedule of a clock: offset, lateness, whether empty windows are answered, queries.
-pub(crate) type ScheduleTuple = (i64, Option<i64>, bool, Vec<Option<QueryTuple>>);
-
-pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
-    let unit = match kind.as_str() {
-        "time" => Unit::Time,
-        "rows" => Unit::Entries,
-        "time_by_rows" => Unit::TimeByEntries,
-        "session" => Unit::Session,
-        "until" => Unit::Until(flag),
-        "landmark_time" => Unit::LandmarkTime(flag),
-        "landmark_rows" => Unit::LandmarkEntries(flag),
-        _ => return Err(PyValueError::new_err("an unknown kind of query")),
-    };
-    if flag >= MAX_FLAGS {
-        return Err(PyValueError::new_err("too many flags"));
-    }
-    Ok(Query { unit, range, slide })
+/// `slidewise.spec.windows.base.QueryTicks`.
+#[derive(FromPyObject)]
+pub(crate) struct QueryTicks {
+    kind: String,
+    range: i64,
+    slide: i64,
+    flag: u32,
 }
 
-pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> PyResult<Schedule> {
-    let terms = ScheduleOptions {
-        offset,
-        late,
-        empty,
-    };
-    let queries = queries
-        .into_iter()
-        .map(|known| known.map(query).transpose());
-    Ok(Schedule::new(terms, queries.collect::<PyResult<_>>()?))
+/// `slidewise.window.queries.Schedule`.
+#[derive(FromPyObject)]
+pub(crate) struct ScheduleTicks {
+    offset: i64,
+    late: Option<i64>,
+    empty: bool,
+    queries: Vec<Option<QueryTicks>>,
+}
+
+impl QueryTicks {
+    pub(crate) fn read(&self) -> PyResult<Query> {
+        let unit = match self.kind.as_str() {
+            "time" => Unit::Time,
+            "rows" => Unit::Entries,
+            "time_by_rows" => Unit::TimeByEntries,
+            "session" => Unit::Session,
+            "until" => Unit::Until(self.flag),
+            "landmark_time" => Unit::LandmarkTime(self.flag),
+            "landmark_rows" => Unit::LandmarkEntries(self.flag),
+            _ => return Err(PyValueError::new_err("an unknown kind of query")),
+        };
+        if self.flag >= MAX_FLAGS {
+            return Err(PyValueError::new_err("too many flags"));
+        }
+        Ok(Query {
+            unit,
+            range: self.range,
+            slide: self.slide,
+        })
+    }
+}
+
+impl ScheduleTicks {
+    pub(crate) fn read(&self) -> PyResult<Schedule> {
+        let terms = ScheduleOptions {
+            offset: self.offset,
+            late: self.late,
+            empty: self.empty,
+        };
+        let queries = self.queries.iter();
+        let queries = queries.map(|query| query.as_ref().map(QueryTicks::read).transpose());
+        Ok(Schedule::new(terms, queries.collect::<PyResult<_>>()?))
+    }
 }
 
 /// The composite slide of queries of one unit, by range and slide, and the number of edges

@@ -6,7 +6,7 @@ use pyo3::PyTraverseError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
-use slidewise_core::aggregate::native::{Functions, NativeLower};
+use slidewise_core::aggregate::native::NativeLower;
 use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
@@ -14,8 +14,9 @@ use slidewise_core::window::Ties;
 use crate::algorithms::Algorithm;
 use crate::clock::Clock;
 use crate::errors::internal_error;
-use crate::inputs::{InputColumn, InputTuple, NANS, Nan, Role, Type, named, read_input};
+use crate::inputs::{InputColumn, InputRequest, NANS, Nan, Role, Type, named};
 use crate::native;
+use crate::requests::Call;
 use crate::udaf::Udaf;
 
 /// The fixed part of windows with equal arguments, which share it.
@@ -79,8 +80,8 @@ impl Spec {
     fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = |name| plan.getattr(name)?.extract::<String>();
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
-        let inputs: Vec<InputTuple> = plan.getattr("inputs")?.extract()?;
-        let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
+        let inputs: Vec<InputRequest> = plan.getattr("inputs")?.extract()?;
+        let requests: Vec<Call> = plan.getattr("requests")?.extract()?;
         let udafs = plan.getattr("functions")?.try_iter()?;
         let udafs: Vec<Udaf> = udafs
             .map(|functions| Udaf::read(&functions?))
@@ -88,11 +89,19 @@ impl Spec {
         let natives = native::read_all(&plan.getattr("natives")?)?;
         let mut inputs: Vec<InputColumn> = inputs
             .iter()
-            .map(|input| read_input(input, dtype.as_deref()))
+            .map(|input| input.read(dtype.as_deref()))
             .collect::<PyResult<_>>()?;
         let aggs: Vec<AggSpec> = requests
             .iter()
-            .map(|request| read_agg(request, &inputs, &udafs, &natives))
+            .map(|call| {
+                let role = call.of.and_then(|of| Some(inputs.get(of)?.role));
+                let udaf = match role {
+                    Some(Role::Udaf(number)) => udafs.get(number).zip(u16::try_from(number).ok()),
+                    _ => None,
+                };
+                let kind = udaf.map(|(udaf, number)| udaf.kind(number));
+                call.read(inputs.len(), &natives, kind)
+            })
             .collect::<PyResult<_>>()?;
         let ranges = aggs.iter().filter(|agg| agg.kind == Kind::Range);
         for at in ranges.filter_map(|agg| agg.of) {
@@ -256,36 +265,4 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
         algorithm.ok_or_else(|| internal_error(&format!("a window's plan has algorithm {name:?}")))
     };
     Ok([read(&names[0])?, read(&names[1])?])
-}
-
-fn read_agg(
-    (kind, of, by, ddof): &(String, isize, isize, u32),
-    inputs: &[InputColumn],
-    udafs: &[Udaf],
-    natives: &[Functions],
-) -> PyResult<AggSpec> {
-    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < inputs.len());
-    let of = column(*of);
-    let known = match of.map(|of| inputs[of].role) {
-        Some(Role::Udaf(number)) => udafs
-            .get(number)
-            .and_then(|udaf| Some(udaf.kind(u16::try_from(number).ok()?))),
-        _ => native::kind(kind, natives).or_else(|| Kind::parse(kind, *ddof)),
-    };
-    let spec = AggSpec {
-        kind: known
-            .ok_or_else(|| internal_error(&format!("a window's plan has aggregation {kind:?}")))?,
-        of,
-        by: column(*by),
-        ddof: *ddof,
-    };
-    let compares = spec.kind.takes_by();
-    let whole = (spec.of.is_some() || spec.kind == Kind::Count) && spec.by.is_some() == compares;
-    if whole {
-        Ok(spec)
-    } else {
-        Err(internal_error(&format!(
-            "a window's plan lacks a column for {kind}"
-        )))
-    }
 }

@@ -9,22 +9,19 @@ use arrow_schema::{DataType, Field, Fields};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use slidewise_core::aggregate::column::Column;
-use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{
-    Closed, FrameUnit, KernelKind, Length, Output, Overflow, Request, Span, rolling_with_layout,
+    FrameUnit, KernelKind, Output, Overflow, Request, Span, rolling_with_layout,
 };
 
 use crate::arrow::{ArrowArray, NumberArray};
 use crate::errors::kernel_error;
-use crate::keys::{self, QueryPointsTuple, RowsTuple, SortKeys, SortLayout};
+use crate::keys::{self, QueryPoints, RowKeys, SortKeys, SortLayout};
 use crate::native;
+use crate::requests::{Call, SpanTicks, read_spans};
 use crate::signals::watch_signals;
 
-pub(crate) type AggTuple = (String, isize, isize, u32);
-/// Kind, length, closed and offset.
-pub(crate) type SpanTuple = (String, i64, String, i64);
 /// Window, aggregation, row and value.
 type OverflowTuple = (usize, usize, usize, i128);
 
@@ -40,12 +37,12 @@ type OverflowTuple = (usize, usize, usize, i128);
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_columns<'py>(
     py: Python<'py>,
-    rows: RowsTuple<'py>,
+    rows: RowKeys<'py>,
     columns: Vec<Bound<'py, PyAny>>,
-    aggs: Vec<AggTuple>,
-    windows: Vec<SpanTuple>,
+    aggs: Vec<Call>,
+    windows: Vec<SpanTicks>,
     ties: &str,
-    query_points: Option<QueryPointsTuple<'py>>,
+    query_points: Option<QueryPoints<'py>>,
     natives: &Bound<'py, PyAny>,
     history: usize,
     threads: usize,
@@ -53,7 +50,7 @@ pub(crate) fn rolling_columns<'py>(
     fails: bool,
 ) -> PyResult<Exported> {
     let inputs = KernelInputs::read((rows, query_points), columns, aggs, natives)?;
-    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
+    let spans = read_spans(&windows)?;
     let views = inputs.views();
     let request = Request {
         ties: read_ties(ties)?,
@@ -142,21 +139,18 @@ struct KernelInputs {
 
 impl KernelInputs {
     fn read(
-        (rows, query_points): (RowsTuple<'_>, Option<QueryPointsTuple<'_>>),
+        (rows, query_points): (RowKeys<'_>, Option<QueryPoints<'_>>),
         columns: Vec<Bound<'_, PyAny>>,
-        aggs: Vec<AggTuple>,
+        aggs: Vec<Call>,
         natives: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let natives = native::read_all(natives)?;
-        let aggs = aggs.iter();
         let inputs = Self {
-            rows: SortKeys::of_rows(&rows)?,
-            query_points: query_points
-                .as_ref()
-                .map(SortKeys::of_query_points)
-                .transpose()?,
+            rows: rows.import()?,
+            query_points: query_points.map(QueryPoints::import).transpose()?,
             aggs: aggs
-                .map(|agg| read_agg(agg, columns.len(), &natives))
+                .iter()
+                .map(|call| call.read(columns.len(), &natives, None))
                 .collect::<PyResult<_>>()?,
             columns: columns
                 .iter()
@@ -195,52 +189,6 @@ fn compute(
         py.detach(|| rolling_with_layout(request, layout.map(|layout| &layout.0), &mut proceed));
     drop(proceed);
     answer.map_err(|error| kernel_error(py, error, interrupt))
-}
-
-pub(crate) fn read_agg(
-    (kind, of, by, ddof): &AggTuple,
-    columns: usize,
-    natives: &[Functions],
-) -> PyResult<AggSpec> {
-    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < columns);
-    let spec = AggSpec {
-        kind: native::kind(kind, natives)
-            .or_else(|| Kind::parse(kind, *ddof))
-            .ok_or_else(|| PyValueError::new_err(format!("unknown aggregation {kind:?}")))?,
-        of: column(*of),
-        by: column(*by),
-        ddof: *ddof,
-    };
-    let compares = spec.kind.takes_by();
-    let rows = spec.kind == Kind::Count && *of == -1;
-    if (spec.of.is_none() && !rows) || (spec.by.is_none() && compares) {
-        return Err(PyValueError::new_err(format!("{kind} lacks a column")));
-    }
-    Ok(spec)
-}
-
-pub(crate) fn read_span((kind, length, closed, offset): &SpanTuple) -> PyResult<Span> {
-    let wrong = || PyValueError::new_err(format!("no window: {kind} {length} {closed}"));
-    if *length <= 0 {
-        return Err(wrong());
-    }
-    let length = match kind.as_str() {
-        "time" => Length::Time(*length),
-        "rows" => Length::Rows(usize::try_from(*length).unwrap_or(usize::MAX)),
-        _ => return Err(wrong()),
-    };
-    let closed = match closed.as_str() {
-        "right" => Closed::Right,
-        "left" => Closed::Left,
-        "both" => Closed::Both,
-        "neither" => Closed::Neither,
-        _ => return Err(wrong()),
-    };
-    Ok(Span {
-        length,
-        closed,
-        offset: *offset,
-    })
 }
 
 pub(crate) fn read_ties(ties: &str) -> PyResult<FrameUnit> {

@@ -5,14 +5,15 @@ use pyo3::types::PyList;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
-use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_udaf};
+use slidewise_core::rolling::{Error, Request, Sink, rolling_udaf};
 
 use crate::errors::{internal_error, kernel_error};
 use crate::inputs::Nan;
-use crate::keys::{self, QueryPointsTuple, RowsTuple, SortKeys};
+use crate::keys::{self, QueryPoints, RowKeys, SortKeys};
 use crate::object_store::{Object, ObjectStore};
+use crate::requests::{SpanTicks, read_spans};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals, watch_signals};
-use crate::tables::{SpanTuple, read_span, read_ties};
+use crate::tables::read_ties;
 use crate::udaf::{Udaf, UdafCalls};
 use crate::udaf_slides::Eager;
 use crate::untyped::Untyped;
@@ -25,19 +26,16 @@ use crate::untyped::Untyped;
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_udaf_column<'py>(
     py: Python<'py>,
-    rows: RowsTuple<'py>,
+    rows: RowKeys<'py>,
     values: &Bound<'py, PyList>,
     functions: &Bound<'py, PyAny>,
-    windows: Vec<SpanTuple>,
+    windows: Vec<SpanTicks>,
     ties: &str,
-    query_points: Option<QueryPointsTuple<'py>>,
+    query_points: Option<QueryPoints<'py>>,
     history: usize,
 ) -> PyResult<Vec<Bound<'py, PyList>>> {
-    let rows = SortKeys::of_rows(&rows)?;
-    let query_points = query_points
-        .as_ref()
-        .map(SortKeys::of_query_points)
-        .transpose()?;
+    let rows = rows.import()?;
+    let query_points = query_points.map(QueryPoints::import).transpose()?;
     keys::check(&rows, &query_points, [values.len()].into_iter())?;
     let udafs = [Udaf::read(functions)?];
     let store = ObjectStore::default();
@@ -47,7 +45,7 @@ pub(crate) fn rolling_udaf_column<'py>(
         store: &store,
         caller: "slidewise.rolling",
     };
-    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
+    let spans = read_spans(&windows)?;
     let request = Request {
         groups: rows.groups(),
         ties: read_ties(ties)?,

@@ -22,6 +22,7 @@ from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.hopping import Windows, compute_windows, find_windows
 from slidewise.table.kernel_call import KernelCall
+from slidewise.table.time_columns import RowKeys
 
 __all__ = [
     "answer_empty",
@@ -109,7 +110,7 @@ def ends_between(query: KeyedQuery, keys: pa.Table) -> pa.Table:
     last = pc.subtract(ends, 1)
     shift = (query.grid.offset + query.grid.length) % every
     try:
-        steps = (last, codes, None)
+        steps = RowKeys(last, codes)
         found = _core.hop_windows(
             steps, _core.sort_rows(steps, 1), every, every, shift, True
         )

@@ -9,7 +9,7 @@ must be found again: for aggregations that read all rows of a window, for sessio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,16 +23,30 @@ from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
-from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.base import Span, Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["DirectQuery", "Index"]
+__all__ = ["DirectQuery", "Entries", "Index"]
 
 # The number of changes of a query point in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
 # The number of sets of windows whose calls are kept.
 _MAX_KEPT_CALLS = 64
+
+
+class Entries(NamedTuple):
+    """Entries of a numbered store.
+
+    Attributes:
+        keys: The key columns of their rows.
+        times: The times, in ticks.
+        numbers: The numbers of the rows.
+    """
+
+    keys: list[pa.Array]
+    times: pa.Array
+    numbers: pa.Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +86,19 @@ class Index:
         # For the windows of the last query, usually those of the Spec.
         self._direct: tuple[tuple[Window, ...], DirectQuery | None] | None = None
         self._stored: list[int] = []
-        calls: list[Any] = []
         _, call = query.request([])
         columns, natives = call.inputs.columns, call.inputs.natives
         self._recipe = call.inputs.recipe
-        if query.entry_calls:
+        calls = query.entry_calls
+        if calls:
             # Several encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
             self._stored = sorted(first.values())
             stored_at = {at: place for place, at in enumerate(self._stored)}
-            place = {at: stored_at[first[id(c)]] for at, c in enumerate(columns)}
+            place: dict[int | None, int | None] = {None: None}
+            place |= {at: stored_at[first[id(c)]] for at, c in enumerate(columns)}
             calls = [
-                (kind, place.get(of, -1), place.get(by, -1), number)
-                for kind, of, by, number in query.entry_calls
+                call._replace(of=place[call.of], by=place[call.by]) for call in calls
             ]
         stored = [columns[at] for at in self._stored]
         keys = self.keys_of(empty_table(query.stored_schema))
@@ -108,11 +122,11 @@ class Index:
         inputs, removed = self._inputs(rows), self._entries(removals)
         return self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
 
-    def _entries(self, rows: pa.Table | None) -> tuple[Any, ...] | None:
-        """The keys, times and numbers of rows, for the store; None for no rows."""
+    def _entries(self, rows: pa.Table | None) -> Entries | None:
+        """The entries of rows; None for no rows."""
         if rows is None or not len(rows):
             return None
-        return self.keys_of(rows), _column(rows, TIME), _column(rows, NUMBER)
+        return Entries(self.keys_of(rows), _column(rows, TIME), _column(rows, NUMBER))
 
     def insert_answering(
         self,
@@ -331,7 +345,7 @@ class Index:
 
     def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
         """The time of the first row in (tick − length, tick] of each key, or null."""
-        spans = [("time", length, "right", 0)]
+        spans = [Span("time", length, "right", 0)]
         (first,) = self.store.first_times(self.keys_of(keys), ticks, spans)
         return pa.array(first)
 

@@ -7,13 +7,13 @@ calls the kernels of tables, so its results equal those of tables.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import count
+from slidewise.aggregations.call import Call
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
@@ -229,7 +229,7 @@ class KeyedQuery:
         return not whole and self.request([])[1].folds
 
     @cached_property
-    def entry_calls(self) -> Sequence[Any]:
+    def entry_calls(self) -> Sequence[Call]:
         """The folds of entries that results are made of; none if they need rows."""
         return self.request([])[1].calls if self.folds else ()
 

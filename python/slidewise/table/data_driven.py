@@ -17,7 +17,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
 from slidewise.table.decimals import DIGITS, can_sum
 from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
-from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
+from slidewise.table.time_columns import RowKeys, TimeColumn, read_times, window_ticks
 
 __all__ = ["Positions"]
 
@@ -100,7 +100,7 @@ class Positions:
             both = pa.concat_arrays([self._groups, groups])
         times = pa.concat_arrays([self._times.ticks, ticks])
         # Times follow the rows of the same time.
-        layout = _core.sort_rows((times, both, None), threads)
+        layout = _core.sort_rows(RowKeys(times, both), threads)
         places, order = map(pa.array, layout.positions())
         before = pc.cumulative_sum(pc.less(order, count).cast(_INT64))
         last = pc.subtract(before.take(places.slice(count)), 1)

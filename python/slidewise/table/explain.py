@@ -193,8 +193,8 @@ def _kernels(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:
     for (name, agg), plan in zip(request.spec.aggs, request.plans, strict=True):
         kernel: tuple[str, object] = ("custom", name)
         if plan.calls:
-            kind, of, _, number = plan.calls[0]
-            kernel = (request.kernel_kind(kind, of, number), of)
+            call = plan.calls[0]
+            kernel = (request.kernel_kind(call), call.of)
         if kernel[0] == "combines" or request.spec.arrival is not None:
             combines = kernel[0] not in ("custom", "values")
             kernel = ("combines" if combines else kernel[0], None)

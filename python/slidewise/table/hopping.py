@@ -34,7 +34,7 @@ from slidewise.table.kernel_call import (
     map_lazily,
     resolve_threads,
 )
-from slidewise.table.time_columns import subtract_clamped, window_ticks
+from slidewise.table.time_columns import RowKeys, subtract_clamped, window_ticks
 
 __all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
 
@@ -307,11 +307,10 @@ class _Finder:
         rows, layout = request.rows, request.layout
         if not window.includes_start:
             # start < t <= end, where start <= t - 1 < end.
-            ticks, groups, _ = rows
-            least = pc.index(ticks, -(2**63)).as_py()
+            least = pc.index(rows.times, -(2**63)).as_py()
             if least >= 0:
                 raise OverflowError(least)
-            rows = (pc.subtract(ticks, 1), groups, None)
+            rows = RowKeys(pc.subtract(rows.times, 1), rows.groups)
             layout = _core.sort_rows(rows, request.threads)
         return Windows(
             *map(pa.array, _core.hop_windows(rows, layout, *grid, self._empty))

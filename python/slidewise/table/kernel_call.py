@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.scalars import as_int
 from slidewise.caching import cached_property
@@ -27,8 +28,9 @@ from slidewise.table.encoding import (
     row_numbers,
     with_nulls,
 )
-from slidewise.table.lowering import Call, Plan, in_one_type, plan
+from slidewise.table.lowering import Plan, in_one_type, plan
 from slidewise.table.time_columns import (
+    RowKeys,
     order_by,
     read_times,
     window_ticks,
@@ -39,8 +41,6 @@ __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 _MAX_THREADS = 1 << 10
 # By default a thread is started for no fewer rows.
 _ROWS_PER_THREAD = 1 << 16
-_Rows = tuple[pa.Array, pa.Array | None, pa.Array | None]
-_Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,6 @@ class QueryPoints:
     arrival: pa.Array | None
     noun: str
     by_position: bool = False
-
-    @property
-    def columns(self) -> "_Columns":
-        """The columns that the kernel takes."""
-        return (self.ends, self.starts, self.groups, self.arrival)
 
 
 class KernelCall:
@@ -137,9 +132,9 @@ class KernelCall:
         return [(name, self.source.column(name)) for name in self.spec.by]
 
     @property
-    def rows(self) -> _Rows:
-        """Times, groups and arrival of the rows, for the kernel."""
-        return (self.times.ticks, self.groups, self.arrival)
+    def rows(self) -> RowKeys:
+        """The times, groups and arrival of the rows."""
+        return RowKeys(self.times.ticks, self.groups, self.arrival)
 
     @cached_property
     def layout(self) -> _core.SortLayout:
@@ -157,10 +152,11 @@ class KernelCall:
         keys, column = self.key_columns, self.source.column
         return Positions(self.times, self.groups, self.layout, column, keys)
 
-    def kernel_kind(self, kind: str, of: int, number: int) -> str:
+    def kernel_kind(self, call: Call) -> str:
         """The kernel that the core chooses for a call."""
-        chosen = _core.kernel_kind(kind, number)
-        integer = of >= 0 and pa.types.is_integer(self.inputs.columns[of].type)
+        chosen = _core.kernel_kind(call.kind, call.number)
+        column = None if call.of is None else self.inputs.columns[call.of]
+        integer = column is not None and pa.types.is_integer(column.type)
         return "whole sums" if chosen == "sums" and integer else chosen
 
     def calls_of(self, plan: Plan) -> tuple[Call, ...]:
@@ -252,14 +248,13 @@ class KernelCall:
         self, windows: list[int], points: QueryPoints | None
     ) -> dict[int, dict[str, Result]]:
         """One pass of the kernel: the results by name, by window."""
-        at = None if points is None else points.columns
         history = self._history if points is None else 0
         by_position = points is not None and points.by_position
         rows, layout = self.rows, self.layout if self.spec.is_hopping else None
         if by_position:
-            rows = (self.positions.of_rows, self.groups, None)
+            rows = RowKeys(self.positions.of_rows, self.groups)
             layout = self.layout_by_position
-        self._compute_custom(windows, rows, at, history)
+        self._compute_custom(windows, rows, points, history)
         raises = self.spec.overflow == "raise"
         try:
             answers, beyond = _core.rolling(
@@ -268,7 +263,7 @@ class KernelCall:
                 list(self._calls),
                 [self.spans[at] for at in windows],
                 self.spec.ties,
-                at,
+                points,
                 self.inputs.natives,
                 history,
                 self.threads,
@@ -373,15 +368,19 @@ class KernelCall:
             # Of the row numbers, count needs only the nulls.
             and all(
                 agg.record.of_rows or portable[at]
-                for _, *inputs, _ in plan.calls
-                for at in inputs
-                if at >= 0
+                for call in plan.calls
+                for at in (call.of, call.by)
+                if at is not None
             )
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
         ]
 
     def _compute_custom(
-        self, windows: list[int], rows: _Rows, at: _Columns | None, history: int
+        self,
+        windows: list[int],
+        rows: RowKeys,
+        points: QueryPoints | None,
+        history: int,
     ) -> None:
         """Computes Python aggregations: per window, the answers at rows or points."""
         for agg in dict.fromkeys(agg for _, agg in self.spec.aggs):
@@ -394,7 +393,7 @@ class KernelCall:
                     agg.functions,
                     [self.spans[at] for at in windows],
                     self.spec.ties,
-                    at,
+                    points,
                     history,
                 )
                 for window, of_window in zip(windows, answers, strict=True):

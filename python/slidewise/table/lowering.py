@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.fit import fits, misfit
@@ -24,10 +25,8 @@ from slidewise.table.encoding import (
     with_nulls,
 )
 
-__all__ = ["Call", "Plan", "in_one_type", "plan"]
+__all__ = ["Plan", "in_one_type", "plan"]
 
-# (kind, of, by, ddof) with indices into the kernel inputs, -1 for none.
-Call = tuple[str, int, int, int]
 # Makes the result from the kernel's answers, one array per call.
 Decode = Callable[[Sequence[pa.Array]], pa.Array]
 
@@ -77,7 +76,7 @@ def plan(
         return _plan_rows(agg, columns, inputs)
     values, other, source = _columns_of(agg, columns, on)
     if isinstance(agg, CustomAggregation):
-        count_call = ("count", inputs.add(values, "rows"), -1, 0)
+        count_call = Call("count", inputs.add(values, "rows"))
         return Plan((), _first_answer, count_call, None, False, (values.name,))
     if isinstance(agg, NativeAggregation):
         return _plan_native(agg, values, inputs)
@@ -92,7 +91,7 @@ def plan(
     return Plan(
         calls=calls,
         decode=decode,
-        count_call=None if result == "count" else ("count", calls[0][1], -1, 0),
+        count_call=None if result == "count" else Call("count", calls[0].of),
         source=source.name,
         same_type=_has_same_type(result, source),
         reads=(source.name,) if source is other else (source.name, other.name),
@@ -132,14 +131,15 @@ def _calls(
     """The kernel calls of which a form of result is made; the first encoding."""
     record, parts = agg.record, _parts(result, values)
     if parts:
-        calls = [(kind, inputs.add(values, part), -1, 0) for kind, part in parts]
+        calls = [Call(kind, inputs.add(values, part)) for kind, part in parts]
         return tuple(calls), parts[0][1]
     names = ("number",) if _interpolates(agg) else record.inputs
-    encoding, by = _encoding(names[0], values), -1
+    encoding, by = _encoding(names[0], values), None
     of = inputs.add(values, encoding)
     if len(names) > 1:
         by = inputs.add(other, _encoding(names[1], other))
-    return ((record.kernel or agg.core_kind, of, by, agg.number),), encoding
+    kind = record.kernel or agg.core_kind
+    return (Call(kind, of, by, agg.number),), encoding
 
 
 def _interpolates(agg: Aggregation) -> bool:
@@ -199,9 +199,9 @@ def _first_answer(answers: Sequence[pa.Array]) -> pa.Array:
 def _plan_rows(agg: Aggregation, columns: ValueColumns, inputs: KernelInputs) -> Plan:
     """Counts rows, or those where a column of booleans is true."""
     if agg.where is None:
-        return Plan((("count", -1, -1, 0),), _first_answer, None, None, False, ())
+        return Plan((Call("count", None),), _first_answer, None, None, False, ())
     at = inputs.add(columns.of(agg.where, where=agg.where), "number")
-    return Plan((("count", at, -1, 0),), _first_answer, None, None, False, (agg.where,))
+    return Plan((Call("count", at),), _first_answer, None, None, False, (agg.where,))
 
 
 def _plan_native(
@@ -217,9 +217,9 @@ def _plan_native(
     at = inputs.add(values, "number" if ints else "float64")
     lowered = compiled.lower_address[0] is not None
     return Plan(
-        calls=((inputs.native(compiled), at, -1, 0),),
+        calls=(Call(inputs.native(compiled), at),),
         decode=_first_answer if lowered else partial(_lowered, agg),
-        count_call=("count", at, -1, 0),
+        count_call=Call("count", at),
         source=values.name,
         same_type=False,
         reads=(values.name,),

@@ -5,6 +5,7 @@ A tick is one unit of the column's own type, so times of every unit and zone are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from slidewise.spec.durations import UNITS, Length, Rows
 from slidewise.table.encoding import cast_lossless
 
 __all__ = [
+    "RowKeys",
     "TimeColumn",
     "order_by",
     "read_times",
@@ -26,6 +28,20 @@ __all__ = [
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 # Milliseconds.
 _DAY = 86_400_000
+
+
+class RowKeys(NamedTuple):
+    """The keys that rows are sorted by.
+
+    Attributes:
+        times: The times, in ticks.
+        groups: The key codes; None without keys.
+        arrival: The order of arrival, or None.
+    """
+
+    times: pa.Array
+    groups: pa.Array | None = None
+    arrival: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ entries in order only: at the first call that it refuses, the window migrates to
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.records import RECORDS
 from slidewise.window.algorithms import read_table
 from slidewise.window.inputs import UDAF
@@ -71,12 +71,12 @@ QUERY_RULES = _rules("query_rule")
 
 def request_kinds(
     aggs: Sequence[tuple[str | None, Aggregation]],
-    requests: Sequence[tuple[Any, ...]],
+    requests: Sequence[Call],
 ) -> list[tuple[str, bool]]:
     """The kind of each request, and whether it is custom and has an inverse."""
     return [
-        (kind, getattr(agg, "inverse", None) is not None)
-        for (_, agg), (kind, *_) in zip(aggs, requests, strict=True)
+        (call.kind, getattr(agg, "inverse", None) is not None)
+        for (_, agg), call in zip(aggs, requests, strict=True)
     ]
 
 

@@ -5,32 +5,43 @@ and under one set of masks. Aggregations that need the same one share it.
 """
 
 from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.errors import SpecError
 
 __all__ = [
-    "NOTHING",
-    "TIME",
     "UDAF",
     "InputColumn",
     "InputColumns",
     "columns_read",
 ]
 
-# The number of the column; its role; its masks (each the number of a column that must
-# be "true" or "valid"); its paired column: a number, `NOTHING` or `TIME`.
-InputColumn = tuple[int, str, tuple[tuple[int, str], ...], int]
-
-NOTHING, TIME = -1, -2
-_NONE = -1
 # The word of the core for user-defined aggregations, and their role with a number.
 UDAF = "udaf"
 # The roles of columns of any type.
 _OF_ANYTHING = ("presence", "any", "hash")
+
+
+class InputColumn(NamedTuple):
+    """A column of values in one role.
+
+    Attributes:
+        source: The number of the column.
+        role: The use of its values.
+        masks: Each the number of a column that must be "true" or "valid".
+        paired: The number of the column whose value is lifted together with this
+            one's; "time" for the time, or None.
+    """
+
+    source: int
+    role: str
+    masks: tuple[tuple[int, str], ...] = ()
+    paired: int | Literal["time"] | None = None
 
 
 def columns_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
@@ -89,11 +100,13 @@ class InputColumns:
             )
         self._numbers.update(columns_read(agg, self._names))
 
-    def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
-        """Kind, input column, second input column (-1: none), and ddof or k."""
+    def request(self, agg: Aggregation) -> Call:
+        """The call of an aggregation."""
         if agg.ddof >= 2**31:
             raise SpecError(f"ddof={agg.ddof} is too large")
-        kind, by = agg.core_kind, _NONE
+        kind = agg.core_kind
+        of: int | None
+        by: int | None = None
         source, other = self._source(agg.of), self._source(agg.by)
         record, objects = agg.record, self._holds_objects(agg)
         if isinstance(agg, CustomAggregation):
@@ -116,7 +129,7 @@ class InputColumns:
                 by = self._input(agg, source, record.roles[1])
             role = self._role(record.roles[0], source, objects)
             of = self._input(agg, source, role)
-        return (kind, of, by, agg.number)
+        return Call(kind, of, by, agg.number)
 
     def _role(self, role: str, source: int, objects: bool) -> str:
         """The role of a column; one of numbers serves also where any value would."""
@@ -133,18 +146,18 @@ class InputColumns:
         role = self._udaf(self._object_functions[agg])
         if not agg.record.second:
             return self._input(agg, source, role)
-        paired = TIME if agg.of is None else source
+        paired: int | Literal["time"] = "time" if agg.of is None else source
         return self._input(agg, self._source(agg.by), role, paired=paired)
 
     def _selected(self, agg: Aggregation, source: int, role: str) -> int:
         """The input column that the value of the selected row is taken from."""
         role = "time" if agg.of is None else role
-        return self._number((0 if agg.of is None else source, role, (), NOTHING))
+        return self._number(InputColumn(0 if agg.of is None else source, role))
 
-    def _count(self, agg: Aggregation, source: int) -> int:
+    def _count(self, agg: Aggregation, source: int) -> int | None:
         if agg.of is None:
             if agg.where is None:
-                return _NONE
+                return None
             source = self._source(agg.where)
             return self._input(agg, source, "presence")
         plain = source in self._numbers and agg.where is None
@@ -156,11 +169,11 @@ class InputColumns:
         source: int,
         role: str,
         *masks: tuple[int, str],
-        paired: int = NOTHING,
+        paired: int | Literal["time"] | None = None,
     ) -> int:
         if agg.where is not None:
             masks = (*masks, (self._source(agg.where), "true"))
-        return self._number((source, role, masks, paired))
+        return self._number(InputColumn(source, role, masks, paired))
 
     def _number(self, column: InputColumn) -> int:
         if column not in self.columns:

@@ -13,6 +13,7 @@ from typing import Any
 import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.aggregations.base import Aggregation
+from slidewise.aggregations.call import Call
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import object_functions
@@ -22,6 +23,7 @@ from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SnapshotError, SpecError, describe_value
 from slidewise.spec.arguments import named_aggs, one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
+from slidewise.spec.windows.base import QueryTicks
 from slidewise.window.algorithms import (
     ALGORITHMS,
     checked_duration,
@@ -30,11 +32,10 @@ from slidewise.window.algorithms import (
     law_error,
 )
 from slidewise.window.auto_rules import choose, choose_shared, request_kinds
-from slidewise.window.inputs import TIME, InputColumn, InputColumns, columns_read
+from slidewise.window.inputs import InputColumn, InputColumns, columns_read
 from slidewise.window.queries import (
     Queries,
     Query,
-    QueryTicks,
     query_ticks,
     record_of,
 )
@@ -72,8 +73,7 @@ class WindowPlan:
         granularity: The multiple that times are rounded down to, or None.
         columns: The names of the columns if values are mappings, or None.
         inputs: The input columns that the core keeps.
-        requests: Kind, input column, compared input column and ddof of every
-            aggregation.
+        requests: Of every aggregation, its call of the core.
         functions: Those of the custom aggregations, each once; then those of built-in
             aggregations over objects.
         natives: The functions of the compiled aggregations, each once.
@@ -96,7 +96,7 @@ class WindowPlan:
     granularity: Length | None
     columns: tuple[str, ...] | None
     inputs: tuple[InputColumn, ...]
-    requests: tuple[tuple[str, int, int, int], ...]
+    requests: tuple[Call, ...]
     functions: tuple[Functions, ...]
     natives: tuple[Compiled, ...] = ()
     ranges: tuple[Length, ...] | None = None
@@ -118,8 +118,8 @@ class WindowPlan:
     @property
     def timed(self) -> tuple[bool, ...]:
         """The results that are times."""
-        times = [paired == TIME or role == "time" for _, role, _, paired in self.inputs]
-        return tuple(of >= 0 and times[of] for _, of, _, _ in self.requests)
+        times = ["time" in (column.role, column.paired) for column in self.inputs]
+        return tuple(call.of is not None and times[call.of] for call in self.requests)
 
     @property
     def custom(self) -> tuple[Functions | Compiled, ...]:
@@ -344,7 +344,7 @@ def make_plan(
     Example:
         >>> import slidewise as sw
         >>> make_plan(sw.sum()).inputs
-        ((0, 'number', (), -1),)
+        (InputColumn(source=0, role='number', masks=(), paired=None),)
     """
     named = _aggregations(aggs)
     names = () if queries is None else queries.flags
@@ -372,7 +372,8 @@ def make_plan(
         named, columns, checked_type, functions, natives, objects, over_objects
     )
     requests = tuple(inputs.request(agg) for _, agg in named)
-    flags = tuple(inputs.request(count(where=name))[1] for name in names)
+    flag_calls = (inputs.request(count(where=name)) for name in names)
+    flags = tuple(call.of for call in flag_calls if call.of is not None)
     lengths = None if ranges is None else _ranges(ranges)
     shared = lengths is not None or queries is not None
     checked_algorithm = checked_name(algorithm, shared, queries is not None)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import gcd, lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError, SpecError, describe_value
@@ -17,13 +17,13 @@ from slidewise.spec.durations import (
     parse_offset,
 )
 from slidewise.spec.query import Query, as_given
+from slidewise.spec.windows.base import QueryTicks
 from slidewise.spec.windows.parse import KINDS
 from slidewise.window.time_codec import Clock, ticks_of
 
 __all__ = [
     "Queries",
     "Query",
-    "QueryTicks",
     "Schedule",
     "from_record",
     "length_from_record",
@@ -33,14 +33,26 @@ __all__ = [
     "record_of",
 ]
 
-# A query: its kind, its range and slide in ticks, and the number of its flag.
-QueryTicks = tuple[str, int, int, int]
-# Offset, lateness, whether empty windows are answered, and each query: in ticks.
-Schedule = tuple[int, int | None, bool, tuple[QueryTicks | None, ...]]
 # The flags of an entry are the bits of one word.
 _MAX_FLAGS = 64
 # Nanoseconds that leave room within int64.
 _MAX_SHIFT = 2**62
+
+
+class Schedule(NamedTuple):
+    """Queries in the ticks of a clock, as the core takes them.
+
+    Attributes:
+        offset: An end of every query of time.
+        late: How late entries may be; None if they must be in order.
+        empty: Whether windows without entries are answered.
+        queries: By index; None where one was dropped.
+    """
+
+    offset: int
+    late: int | None
+    empty: bool
+    queries: tuple[QueryTicks | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +144,7 @@ class Queries:
             None if query is None else query_ticks(query, clock, self.flags)
             for query in self.each
         )
-        return offset or 0, late, self.empty, tuple(each)
+        return Schedule(offset or 0, late, self.empty, tuple(each))
 
 
 def _checked(query: object) -> Query:
@@ -145,11 +157,11 @@ def _checked(query: object) -> Query:
 
 
 def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTicks:
-    """The kind, range, slide and flag of a query in ticks, for the core.
+    """A query in the ticks of a clock.
 
     Example:
         >>> query_ticks(Query("1h", every="5m"), Clock("datetime", "s", None), ())
-        ('time', 3600, 300, 0)
+        QueryTicks(kind='time', range=3600, slide=300, flag=0)
     """
 
     def ticks(length: Length, name: str) -> int:
@@ -163,7 +175,8 @@ def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTick
         assert query.slide is not None, "a length without a slide tumbles"
         of_time = query.counts and query.window.kind != "rows"
         kind = "time_by_rows" if of_time else kind
-        return kind, ticks(query.window, "range"), ticks(query.slide, "every"), 0
+        length = ticks(query.window, "range")
+        return QueryTicks(kind, length, ticks(query.slide, "every"))
     slide = 1 if query.slide is None else ticks(query.slide, "every")
     return query.window.schedule(
         lambda length: ticks(length, length.argument), (kind, slide), flag

@@ -18,7 +18,7 @@ from slidewise.errors import (
 )
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
-from slidewise.window.inputs import NOTHING, columns_read
+from slidewise.window.inputs import columns_read
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
@@ -250,17 +250,18 @@ class Window(_core.Window):
             'int64'
         """
         plan, dtypes, _ = self._describe()
-        found: dict[int, str | None] = {}
-        pairs: set[int] = set()
-        for (source, role, _, paired), dtype in zip(plan.inputs, dtypes, strict=True):
-            if paired != NOTHING:
+        found: dict[object, str | None] = {}
+        pairs: set[object] = set()
+        for column, dtype in zip(plan.inputs, dtypes, strict=True):
+            source, paired = column.source, column.paired
+            if paired is not None:
                 pairs |= {source, paired}
-            if role != "time":
+            if column.role != "time":
                 is_object = plan.dtype == "object" or source in plan.objects
                 dtype = "object" if is_object else dtype
                 found[source] = found.get(source) or dtype
-        for source in pairs:
-            found[source] = found.get(source) or "object"
+        for place in pairs:
+            found[place] = found.get(place) or "object"
         if plan.columns is None:
             return found.get(0)
         return {name: found.get(source) for source, name in enumerate(plan.columns)}

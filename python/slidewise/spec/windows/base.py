@@ -6,7 +6,7 @@ it states its kernel, its starts and its ends by calls of what an engine passes.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length
@@ -15,7 +15,7 @@ __all__ = [
     "EXPLAINED",
     "Finder",
     "Order",
-    "Schedule",
+    "QueryTicks",
     "Slide",
     "Span",
     "Ticks",
@@ -26,14 +26,42 @@ __all__ = [
 
 # The amount of a length in the ticks of a column of times.
 Ticks: TypeAlias = Callable[[Length], int]
-# "time" or "rows", length, closed and offset, in ticks, as the kernels take them.
-Span: TypeAlias = tuple[str, int, str, int]
-
 # "time" or "rows", and the amount.
 Slide: TypeAlias = tuple[str, int]
-# Kind, range and slide in ticks, and the number of the flag.
-Schedule: TypeAlias = tuple[str, int, int, int]
 EXPLAINED = "every row's window is found once, for all aggregations"
+
+
+class Span(NamedTuple):
+    """The range of a window before a row or query point, as the kernels take it.
+
+    Attributes:
+        kind: "time" or "rows".
+        length: Its ticks or rows.
+        closed: "right", "left", "both" or "neither".
+        offset: By how many ticks it is moved back.
+    """
+
+    kind: str
+    length: int
+    closed: str
+    offset: int = 0
+
+
+class QueryTicks(NamedTuple):
+    """A query as the core takes it.
+
+    Attributes:
+        kind: The kind of its windows: "time", "rows", "time_by_rows", "session",
+            "until", "landmark_time" or "landmark_rows".
+        range: The length or gap, in ticks or rows.
+        slide: The slide, in ticks or rows.
+        flag: The number of the flag.
+    """
+
+    kind: str
+    range: int
+    slide: int
+    flag: int = 0
 
 
 class Order(Protocol):
@@ -164,7 +192,7 @@ class Window:
 
     def span(self, ticks: Ticks) -> Span:
         """Its range for kernels. By position, its start is found beforehand."""
-        return "time", 1, "both", 0
+        return Span("time", 1, "both")
 
     def reach(self, ticks: Ticks) -> int:
         """The distance from a row back to the start of its window; 0 without length."""
@@ -243,8 +271,8 @@ class Window:
         """
         raise SpecError(f"{self!r} is not a window of a query")
 
-    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> Schedule:
-        """A `Query` of it, as the core takes it: kind, range, slide and flag."""
+    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> QueryTicks:
+        """A `Query` of it, as the core takes it."""
         raise NotImplementedError
 
     @property

@@ -64,7 +64,7 @@ class Hop(Window):
 
     def span(self, ticks: Ticks) -> Span:
         """The length; the offset moves the grid, not its end."""
-        return "time", ticks(self.length), self.closed, 0
+        return Span("time", ticks(self.length), self.closed)
 
     @property
     def includes_start(self) -> bool:

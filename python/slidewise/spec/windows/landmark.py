@@ -6,7 +6,14 @@ from typing import Any, ClassVar, Self
 
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length
-from slidewise.spec.windows.base import Order, Schedule, Slide, Ticks, Window, flag_name
+from slidewise.spec.windows.base import (
+    Order,
+    QueryTicks,
+    Slide,
+    Ticks,
+    Window,
+    flag_name,
+)
 
 __all__ = ["Landmark", "landmark"]
 
@@ -60,10 +67,10 @@ class Landmark(Window):
         if every is None:
             raise SpecError(f"a query of {self!r} needs every=, such as every='5m'")
 
-    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> Schedule:
+    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> QueryTicks:
         """The slide and the flag."""
         kind, amount = slide
-        return f"landmark_{kind}", amount, amount, flag
+        return QueryTicks(f"landmark_{kind}", amount, amount, flag)
 
     @property
     def document(self) -> dict[str, Any]:

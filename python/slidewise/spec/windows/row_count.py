@@ -35,7 +35,7 @@ class RowCount(Window):
 
     def span(self, ticks: Ticks) -> Span:
         """The number of rows."""
-        return "rows", self.count, "right", 0
+        return Span("rows", self.count, "right")
 
     def starts(self, order: Order) -> Any:
         """The first of its rows."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from slidewise.errors import SpecError
 from slidewise.spec.durations import EXAMPLES, DurationLike, Length, parse_length
-from slidewise.spec.windows.base import Finder, Schedule, Slide, Ticks, Window
+from slidewise.spec.windows.base import Finder, QueryTicks, Slide, Ticks, Window
 
 __all__ = ["Session", "session"]
 
@@ -78,9 +78,9 @@ class Session(Window):
         if every is not None:
             raise SpecError(f"every= does not apply to {self!r}: leave it out")
 
-    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> Schedule:
+    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> QueryTicks:
         """The gap."""
-        return "session", ticks(self.gap), 1, 0
+        return QueryTicks("session", ticks(self.gap), 1)
 
     @property
     def document(self) -> dict[str, Any]:

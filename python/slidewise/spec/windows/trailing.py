@@ -76,4 +76,4 @@ class Trailing(Window):
     def span(self, ticks: Ticks) -> Span:
         """The length and the offset."""
         shift = 0 if self.offset is None else ticks(self.offset)
-        return "time", ticks(self.length), self.closed, shift
+        return Span("time", ticks(self.length), self.closed, shift)

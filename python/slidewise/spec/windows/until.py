@@ -6,7 +6,14 @@ from typing import Any, ClassVar, Self
 
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length
-from slidewise.spec.windows.base import Order, Schedule, Slide, Ticks, Window, flag_name
+from slidewise.spec.windows.base import (
+    Order,
+    QueryTicks,
+    Slide,
+    Ticks,
+    Window,
+    flag_name,
+)
 
 __all__ = ["Open", "Until", "until"]
 
@@ -77,9 +84,9 @@ class Until(Window):
         if every is not None:
             raise SpecError(f"every= does not apply to {self!r}: leave it out")
 
-    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> Schedule:
+    def schedule(self, ticks: Ticks, slide: Slide, flag: int) -> QueryTicks:
         """The flag."""
-        return "until", 1, 1, flag
+        return QueryTicks("until", 1, 1, flag)
 
     @property
     def document(self) -> dict[str, Any]:
