@@ -6,6 +6,7 @@ A fresh seed each day, or that of SLIDEWISE_SEED. `make test-keyed-pairs` runs l
 import os
 import time
 from functools import cache
+from random import Random
 
 import pytest
 from keyed_pairs.__main__ import again, cases
@@ -28,7 +29,9 @@ def all_cases() -> list[tuple[str, Case]]:
 def test_answers_equal_those_of_the_model(part: int) -> None:
     """Each failure has the command that runs its case alone."""
     found = []
-    for name, case in all_cases()[part::PARTS]:
+    # A half of the cases, by the seed; `make test-keyed-pairs` runs all.
+    half = all_cases()[Random(SEED).randrange(2) :: 2]
+    for name, case in half[part::PARTS]:
         try:
             play(case, name)
         except DifferenceError as error:

@@ -23,7 +23,7 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.aggregations.records import kinds
 
-COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "16"))
+COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "8"))
 PARTS = 8
 UTC = dt.UTC
 
