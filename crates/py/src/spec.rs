@@ -202,15 +202,21 @@ impl Spec {
     /// # Errors
     /// The input of a column that would have to widen and cannot.
     pub(crate) fn share_types(&self, dtypes: &mut [Option<Type>]) -> Result<(), usize> {
+        let sources = self.inputs.iter().map(|input| input.source + 1).max();
+        // Of each source the first type of its open inputs, and whether one is of floats.
+        let mut shared = vec![(None, false); sources.unwrap_or(0)];
+        let open = self.inputs.iter().zip(dtypes.iter());
+        for (input, dtype) in open.filter(|(input, _)| input.is_open()) {
+            let (first, floats) = &mut shared[input.source];
+            *first = first.or(*dtype);
+            *floats |= dtype.is_some_and(Type::is_float);
+        }
         for (at, input) in self.inputs.iter().enumerate() {
             if input.role != Role::Number {
                 continue;
             }
-            let like = |other: &InputColumn| other.is_open() && other.source == input.source;
-            let others = self.inputs.iter().zip(dtypes.iter());
-            let others = others.filter_map(|(other, dtype)| dtype.filter(|_| like(other)));
-            let first = others.clone().next();
-            let floats = input.is_open() && others.clone().any(Type::is_float);
+            let (first, floats) = shared[input.source];
+            let floats = floats && input.is_open();
             dtypes[at] = dtypes[at].or(first);
             match dtypes[at] {
                 Some(Type::Int) if floats => return Err(at),

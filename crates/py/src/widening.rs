@@ -34,16 +34,19 @@ impl Access {
         let Some(value) = value.filter(|value| !value.is_none()) else {
             return Ok(None);
         };
+        let sources = self.open_sources(py)?;
+        let get = |source| self.spec().value_of(value, source);
+        let is_asked =
+            |input: &&InputColumn| input.is_open() && sources.binary_search(&input.source).is_ok();
+        let mut inputs: Vec<_> = self.spec().inputs.iter().filter(is_asked).collect();
+        inputs.sort_by_key(|input| input.source);
         let (mut found, mut first) = (Vec::new(), None);
-        for source in self.open_sources(py)? {
-            let get = |source| self.spec().value_of(value, source);
-            let inputs = self.spec().inputs.iter();
-            for input in inputs.filter(|input| input.is_open() && input.source == source) {
-                if self.spec().counts(input, get)? && is_object(&get(source)?)? {
-                    found.push(source);
-                    first = first.or(Some(described(&get(source)?)));
-                    break;
-                }
+        for input in inputs {
+            let source = input.source;
+            let is_new = found.last() != Some(&source);
+            if is_new && self.spec().counts(input, get)? && is_object(&get(source)?)? {
+                found.push(source);
+                first = first.or(Some(described(&get(source)?)));
             }
         }
         self.wider_by(py, found, first.as_deref().unwrap_or_default())

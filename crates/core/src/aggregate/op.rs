@@ -2,7 +2,7 @@
 
 /// One operation. Field `n` and `sum` are the word offsets of the components that
 /// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The number of rows, with missing values.
     Rows,

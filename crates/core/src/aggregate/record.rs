@@ -4,8 +4,9 @@
 
 mod selective;
 
-use std::fmt::Debug;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use super::column::{Column, Values, stage_raw, stage_rows};
 use super::common::Common;
@@ -88,9 +89,12 @@ impl RecordPlan {
             commutative: true,
             absorbs: true,
         };
+        // Aggregations share components.
+        let mut offsets = HashMap::new();
         for agg in aggs {
             let lower = agg.lower(dtypes, law, &mut |op, col, dtype| {
-                plan.component(op, col, dtype)
+                let add = || plan.add(op, col, dtype);
+                *offsets.entry((op, col)).or_insert_with(add)
             });
             plan.lowers.push(lower);
         }
@@ -102,12 +106,8 @@ impl RecordPlan {
         self.words
     }
 
-    /// The offset of a component; adds it if no other aggregation has.
-    fn component(&mut self, op: Op, col: usize, dtype: DType) -> usize {
-        let known = self.components.iter().find(|c| c.op == op && c.col == col);
-        if let Some(component) = known {
-            return component.at;
-        }
+    /// Adds a component; returns its offset.
+    fn add(&mut self, op: Op, col: usize, dtype: DType) -> usize {
         let at = self.words;
         self.components.push(Component { op, col, dtype, at });
         self.words += op.words();
