@@ -19,6 +19,11 @@ KINDS: dict[str, tuple[list[Any], pa.DataType]] = {
     "list": ([[TIME], None], pa.list_(pa.timestamp("ns"))),
     "struct": ([{"a": [LENGTH]}, None], pa.struct({"a": pa.list_(pa.duration("ns"))})),
     "uint64": ([2**64 - 1, None], pa.uint64()),
+    "list of uint64": ([[2**64 - 1, 0], None], pa.list_(pa.uint64())),
+    "struct of uint64": (
+        [{"a": 2**64 - 1, "b": -1, "c": TIME}, None],
+        pa.struct({"a": pa.uint64(), "b": pa.int64(), "c": pa.timestamp("ns")}),
+    ),
 }
 FRAMES = {
     "pandas": lambda columns: pd.DataFrame(columns),
@@ -62,6 +67,58 @@ def test_integers_of_no_type_are_refused(library: str, values: list[int]) -> Non
     frame = FRAMES[library]({"t": times, "x": objects(values)})
     with pytest.raises(sw.SpecError, match="column 'x'"):
         sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2**64, "18446744073709551616 does not fit an integer of 64 bits; give Deci"),
+        ({"a": [-(2**63) - 1]}, "-9223372036854775809 does not fit an integer"),
+        ([2**63, -1], "no type of integers holds both -1 and 9223372036854775808; gi"),
+    ],
+)
+@pytest.mark.parametrize("library", FRAMES)
+def test_refused_integers_are_named(library: str, value: Any, message: str) -> None:
+    frame = FRAMES[library]({"t": np.array([1]), "x": objects([value])})
+    with pytest.raises(sw.SpecError, match=message):
+        sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})
+
+
+NESTED: dict[str, list[Any]] = {
+    "timestamp": [{"a": TIME}, {"a": None}, None],
+    "zoned": [{"a": TIME.tz_localize("UTC")}],
+    "duration": [{"a": {"b": LENGTH}}],
+    "integer beside null": [{"a": 2**53 + 1}, {"a": None}],
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("library", FRAMES)
+def test_results_of_structs_change_no_value(library: str, kind: str) -> None:
+    values = NESTED[kind]
+    times = np.arange(len(values))
+    frame = FRAMES[library]({"t": times, "x": objects(values)})
+    aggs = {"x": sw.last("x"), "all": sw.collect("x")}
+    found = sw.rolling(frame, on="t", windows=1, aggs=aggs)
+    assert list(found["x_1"]) == values
+    lists = [list(one) for one in found["all_1"]]
+    assert lists == [[one] if one is not None else [] for one in values]
+    assert repr(found["x_1"][0]) == repr(values[0])
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_results_of_lists_change_no_integer(library: str) -> None:
+    frame = FRAMES[library]({"t": np.array([1]), "x": objects([[2**53 + 1, None]])})
+    found = sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})["x_1"]
+    assert found[0].tolist() == [2**53 + 1, None]
+
+
+def test_query_many_gives_pandas_the_nanoseconds_of_structs() -> None:
+    stream = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"x": sw.last("x")})
+    keys = pd.DataFrame({"k": ["a"]})
+    stream.ingest(pd.DataFrame({"t": [1], "k": ["a"], "x": objects([{"a": TIME}])}))
+    assert stream.query_many(keys)["x_5"][0] == {"a": TIME}
+    assert stream.query("a") == {"x_5": {"a": TIME}}
 
 
 LATEST = sw.aggregation(

@@ -1,18 +1,20 @@
-"""Python objects as an Arrow array whose type is inferred, without loss.
+"""Python objects as an Arrow array whose type is inferred, and back, without loss.
 
 Arrow infers microseconds for the times of pandas, and int64 for integers. Values that
 do not fit these get nanoseconds and uint64.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.frames.column_types import replace_types
 
-__all__ = ["array_of_objects"]
+__all__ = ["array_of_objects", "objects_of"]
 
 
 def array_of_objects(
@@ -44,19 +46,88 @@ def array_of_objects(
     try:
         array = pa.array(values, mask=mask, from_pandas=pandas)
     except (pa.ArrowInvalid, OverflowError):
-        if not all(value is None or _is_integer(value) for value in values):
+        small = [_without_large(value) for value in values]
+        array = pa.array(small, mask=mask, from_pandas=pandas)
+        found = _with_large(array.type, values)
+        if found == array.type:
             raise
-        return pa.array(values, pa.uint64(), mask=mask, from_pandas=pandas)
-    finer = _in_nanoseconds(array.type)
-    if finer == array.type or not any(map(_has_nanoseconds, values)):
+    else:
+        found = array.type
+    finer = _in_nanoseconds(found)
+    if finer != found and any(map(_has_nanoseconds, values)):
+        found = finer
+    if found == array.type:
         return array
     # Beside nanoseconds, Arrow takes NaT only as a missing value of pandas.
-    missing = pandas or not pa.types.is_nested(finer)
-    return pa.array(values, finer, mask=mask, from_pandas=missing)
+    missing = pandas or not pa.types.is_nested(found)
+    return pa.array(values, found, mask=mask, from_pandas=missing)
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _items(value: Any) -> Iterable[Any] | None:
+    """The items of a value that Arrow takes as a list of objects; None for others."""
+    if isinstance(value, list | tuple):
+        return value
+    if getattr(value, "ndim", 0) == 1 and value.dtype.kind == "O":
+        items: Iterable[Any] = value
+        return items
+    return None
+
+
+def _is_large(value: Any) -> bool:
+    """Whether a value is an integer from 2⁶³ on."""
+    return isinstance(value, Integral) and int(value) >= 2**63
+
+
+def _without_large(value: Any) -> Any:
+    """A value with 0 for each integer from 2⁶³ on.
+
+    Raises:
+        OverflowError: If an integer does not fit 64 bits.
+    """
+    if isinstance(value, Mapping):
+        return {name: _without_large(part) for name, part in value.items()}
+    items = _items(value)
+    if items is not None:
+        return [_without_large(item) for item in items]
+    if isinstance(value, Integral) and not -(2**63) <= int(value) < 2**64:
+        raise OverflowError(
+            f"{value} does not fit an integer of 64 bits; give Decimals, floats or text"
+        )
+    return 0 if _is_large(value) else value
+
+
+def _with_large(kind: pa.DataType, values: Iterable[Any]) -> pa.DataType:
+    """The type with uint64 where values have integers from 2⁶³ on.
+
+    Raises:
+        OverflowError: If there are negative integers, too.
+    """
+    if pa.types.is_struct(kind):
+        rows = [value for value in values if isinstance(value, Mapping)]
+        return pa.struct(
+            [
+                field.with_type(
+                    _with_large(field.type, [row.get(field.name) for row in rows])
+                )
+                for field in kind.fields
+            ]
+        )
+    if pa.types.is_list(kind):
+        lists = (_items(value) for value in values)
+        items = [item for one in lists if one is not None for item in one]
+        return pa.list_(_with_large(kind.value_type, items))
+    if kind != pa.int64():
+        return kind
+    large = next(filter(_is_large, values), None)
+    if large is None:
+        return kind
+    for value in values:
+        if isinstance(value, Integral) and int(value) < 0:
+            raise OverflowError(
+                f"no type of integers holds both {value} and {large}; give Decimals, "
+                "floats or text"
+            )
+    return pa.uint64()
 
 
 def _in_nanoseconds(kind: pa.DataType) -> pa.DataType:
@@ -79,3 +150,57 @@ def _has_nanoseconds(value: Any) -> bool:
     # Timestamp and Timedelta.
     found = getattr(value, "nanosecond", None) or getattr(value, "nanoseconds", None)
     return bool(found)
+
+
+def objects_of(array: pa.Array) -> Any:
+    """A nested array as a NumPy array of objects: lists are arrays, structs are dicts.
+
+    Args:
+        array: The array. Values in structs and maps are those of `to_pylist`.
+
+    Raises:
+        ValueError: If structs have nanoseconds, and pandas is not installed.
+
+    Example:
+        >>> objects_of(pa.array([[2**53 + 1, None]]))[0].tolist()
+        [9007199254740993, None]
+    """
+    if not _is_changed(array):
+        return array.to_numpy(zero_copy_only=False)
+    if not _is_list(array.type):
+        return _as_objects(array.to_pylist())
+    items, lists, start = objects_of(array.flatten()), [], 0
+    for length in pc.list_value_length(array).to_pylist():
+        lists.append(None if length is None else items[start : start + length])
+        start += length or 0
+    return _as_objects(lists)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+    )
+
+
+def _is_changed(array: pa.Array) -> bool:
+    """Whether values change where Arrow makes them NumPy's.
+
+    In structs, nanoseconds become integers; integers beside nulls become floats.
+    """
+    kind = array.type
+    if _is_list(kind):
+        return _is_changed(array.flatten())
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return True
+    return bool(pa.types.is_integer(kind) and array.null_count)
+
+
+def _as_objects(values: list[Any]) -> Any:
+    numpy = sys.modules["numpy"]
+    objects = numpy.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        objects[place] = value
+    return objects
