@@ -154,6 +154,17 @@ def test_keys_leave_with_their_rows_or_by_evict_idle() -> None:
     counted.check()
 
 
+def test_queries_answer_an_evicted_key_as_one_without_rows() -> None:
+    windows = sw.KeyedWindows(**OPTIONS, late=3)
+    windows.ingest(batch((20, "a"), (30, "b")))
+    windows.advance()
+    assert windows.query("a", at=27) == {"n_10": 1}
+    assert windows.evict_idle(22) == 1
+    assert windows.query("a", at=27) == {"n_10": 0}
+    keys = pa.table({"key": ["a", "b", "c"]})
+    assert windows.query_many(keys, at=30)["n_10"].to_pylist() == [0, 1, 0]
+
+
 def test_snapshots_of_changes_follow_one_another() -> None:
     """A whole snapshot and two of changes restore windows with equal later answers."""
     windows = sw.KeyedWindows(**OPTIONS, emit="update", late=5)

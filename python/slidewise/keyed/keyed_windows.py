@@ -279,7 +279,8 @@ class KeyedWindows:
 
         Without this call, a key is evicted when no window can hold its rows any more,
         unless there are windows of `rows(n)` or windows that rows close. Open hopping
-        windows and sessions of the evicted keys are dropped, too.
+        windows and sessions of the evicted keys are dropped, too. Queries answer an
+        evicted key as one without rows, also where a window had some.
 
         Args:
             until: A time, as for `advance`. With `emit="final"` or "slide", at most the
@@ -316,11 +317,11 @@ class KeyedWindows:
 
         The results equal those of `rolling(rows, ..., at=)` over all rows that were not
         late, whether the watermark has passed them or not. Windows end at the time,
-        whatever `emit` is. A key without rows has the results of an empty window.
-        Hopping windows are rolling ones of their length here: (at − length, at]. An
-        `until` window holds the rows since the last flag; `plus=` adds its row to them,
-        and closes the window if its flag is true. It can be queried at the watermark or
-        later.
+        whatever `emit` is. A key without rows has the results of an empty window; rows
+        that `evict_idle` evicted do not count. Hopping windows are rolling ones of
+        their length here: (at − length, at]. An `until` window holds the rows since the
+        last flag; `plus=` adds its row to them, and closes the window if its flag is
+        true. It can be queried at the watermark or later.
 
         Args:
             key: The key: a mapping from the columns of `by=`, a tuple in their order,
@@ -342,8 +343,8 @@ class KeyedWindows:
 
         Raises:
             SpecError: If a column or a time is wrong, a window is longer than the
-                horizon, or may have had rows that were evicted; if there were no rows
-                yet; or for sessions and `delta`.
+                horizon, or may have had rows that the watermark evicted; if there were
+                no rows yet; or for sessions and `delta`.
             ResultOverflowError: As for `rolling`.
 
         Cost: O(log n) combines of the key's n entries, some microseconds; threads may
@@ -376,6 +377,8 @@ class KeyedWindows:
         valid_until: bool = False,
     ) -> Any:
         """Appends to a table of keys the results of each, as `query` gives them.
+
+        Rows that `evict_idle` evicted do not count.
 
         Args:
             keys: A table that `rolling` takes, with the columns of `by=`; or a dict of
