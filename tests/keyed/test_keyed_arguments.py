@@ -104,7 +104,7 @@ def test_integers_in_a_column_of_floats_become_floats():
     assert keyed.query("a") == {"s_5": 2**60 + 2.5}
     integers = sw.KeyedWindows(**SUMS)
     integers.ingest(rows([1], values=[1]))
-    with pytest.raises(sw.SpecError, match=r"'x' is double .* was int64 before"):
+    with pytest.raises(sw.SpecError, match=r"'x' is double .* int64 in the stream"):
         integers.ingest(rows([1], values=[0.5]))
 
 
@@ -140,7 +140,7 @@ def test_a_lazy_frame_is_a_batch():
 def test_times_without_a_zone_do_not_fit_a_column_with_one():
     keyed = sw.KeyedWindows(**{**SUMS, "windows": "5s"})
     keyed.ingest(rows(pa.array([0], pa.timestamp("us", "UTC"))))
-    with pytest.raises(sw.SpecError, match=r"'t' is timestamp.*cast it"):
+    with pytest.raises(sw.SpecError, match=r"'t' of this batch has no zone .* one"):
         keyed.ingest(rows([NOON]))
 
 

@@ -389,6 +389,28 @@ def test_zones_of_times_must_match() -> None:
         windows.query_many(local, "when")
 
 
+def test_refused_zones_are_named_alike_in_batches_and_queries() -> None:
+    naive = pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("us"))
+    zoned = naive.cast(pa.timestamp("us", "UTC"))
+    options: dict[str, Any] = {"on": "t", "windows": 5, "aggs": {"x": sw.last("x")}}
+    schema = {"t": "int64", "k": zoned.type, "x": naive.type}
+    windows = sw.KeyedWindows(**options, by="k", schema=schema)
+    way = r"convert one of them, such as by pyarrow.compute.assume_timezone\(c, 'UTC'\)"
+    with pytest.raises(
+        sw.SpecError,
+        match=r"'k' of this batch has no zone \(timestamp\[us\]\), and that of the "
+        rf"stream has one \(timestamp\[us, tz=UTC\]\): {way}",
+    ):
+        windows.ingest(pa.table({"t": [1], "k": naive, "x": naive}))
+    windows.ingest(pa.table({"t": [1], "k": zoned, "x": naive}))
+    with pytest.raises(sw.SpecError, match=f"key 'k' of keys= has no zone .*: {way}"):
+        windows.query_many(pa.table({"k": naive}))
+    with pytest.raises(
+        sw.SpecError, match=r"'x' of keys= has a zone .* has none .* by "
+    ):
+        windows.query_many(pa.table({"k": zoned, "x": zoned}), plus=["x"])
+
+
 def test_there_must_be_rows_and_no_sessions() -> None:
     """Without rows the columns are unknown; a session has no length."""
     windows = sw.KeyedWindows(**OPTIONS)

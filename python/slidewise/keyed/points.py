@@ -17,7 +17,7 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.arguments import check_column_name, check_columns
-from slidewise.table.asof import ticks_as
+from slidewise.table.asof import ticks_as, zones_differ
 from slidewise.table.encoding import (
     ValueColumn,
     decode_dictionary,
@@ -228,9 +228,12 @@ def keys_of(query: KeyedQuery, target: Frame | Lists) -> pa.Table:
         try:
             columns[name] = _as_key(column, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SpecError(
-                f"the key {name!r} is {kind} in the stream, and {column.type} in "
-                "keys=: cast one of them"
+            what = f"the key {name!r}"
+            raise zones_differ(
+                f"{what} of keys=", column.type, "that of the stream", kind
+            ) or SpecError(
+                f"{what} is {kind} in the stream, and {column.type} in keys=: cast one "
+                "of them"
             ) from error
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
 
@@ -294,9 +297,12 @@ def plus_of(
             is_cast = is_number(given.type) and is_number(kind)
             columns[name] = given.cast(kind) if is_cast else cast_key(given, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SpecError(
-                f"column {source!r} of keys= is {given.type}, and column {name!r} of "
-                f"the stream {kind}: {error}"
+            what, other = (
+                f"column {source!r} of keys=",
+                f"column {name!r} of the stream",
+            )
+            raise zones_differ(what, given.type, other, kind) or SpecError(
+                f"{what} is {given.type}, and {other} {kind}: {error}"
             ) from error
     return _plus_table(query, columns, target.length)
 

@@ -15,6 +15,7 @@ from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
+from slidewise.table.asof import zones_differ
 from slidewise.table.encoding import without_views
 from slidewise.table.key_types import cast_key
 
@@ -197,22 +198,21 @@ def _cast(
         with suppress(pa.ArrowException):
             return cast_key(column, before)
     refusal = (
-        f"column {field.name!r} is {given} in this batch, and was {field.type} before"
+        f"column {field.name!r} is {given} in this batch, and {field.type} in the "
+        "stream"
     )
+    fixed = "cast it, or give schema= a type that fits all batches"
     if not is_ordered and _may_fit(kind, before):
         try:
             return _exactly(column.cast(kind), before)
         except pa.ArrowInvalid as error:
             raise SpecError(
-                f"{refusal}, which cannot hold all of its values ({error}): cast it, "
-                "or make KeyedWindows with schema=, which has the types of all batches"
+                f"{refusal}, which cannot hold all of its values ({error}): {fixed}"
             ) from error
-    fixed = "cast it"
-    if not pa.types.is_null(before):
-        fixed += ", or name its type in schema="
-    if pa.types.is_null(before):
-        fixed = "the first batch fixes it, if KeyedWindows are made without schema="
-    raise SpecError(f"{refusal}: {fixed}")
+    what = f"column {field.name!r} of this batch"
+    raise zones_differ(what, given, "that of the stream", before) or SpecError(
+        f"{refusal}: {fixed}"
+    )
 
 
 def _may_fit(kind: pa.DataType, into: pa.DataType) -> bool:

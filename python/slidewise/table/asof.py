@@ -10,7 +10,7 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.key_types import cast_key
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["query_points_of", "same_kind", "ticks_as"]
+__all__ = ["query_points_of", "same_kind", "ticks_as", "zones_differ"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
@@ -48,7 +48,8 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         f"loss to the times of column {times.name!r} ({kind}): cast one of them"
     )
     if not same_kind(column.type, kind):
-        raise _zones_differ(times, column.type, name, where) or refusal
+        what, other = f"column {name!r} of {where}", f"the time column {times.name!r}"
+        raise zones_differ(what, column.type, other, kind) or refusal
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise SpecError(
@@ -61,20 +62,25 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         raise refusal from error
 
 
-def _zones_differ(
-    times: TimeColumn, given: pa.DataType, name: str, where: str
+def zones_differ(
+    what: str, given: pa.DataType, other: str, kind: pa.DataType
 ) -> SpecError | None:
-    """The refusal of times with a zone beside times without one; None for others."""
-    kind = times.original.type
+    """The refusal of times with a zone beside times without one; None for others.
+
+    Args:
+        what: The subject of the message, the given times.
+        given: Their type.
+        other: The times that they do not fit.
+        kind: The type of these.
+    """
     if {_kind(given), _kind(kind)} != {"local", "instant"}:
         return None
-    has = "has a zone" if _kind(given) == "instant" else "has no zone"
-    other = "has none" if _kind(given) == "instant" else "has one"
-    way = "local_timestamp(c)" if other == "has none" else "assume_timezone(c, 'UTC')"
+    has, one, way = "has no zone", "has one", "assume_timezone(c, 'UTC')"
+    if _kind(given) == "instant":
+        has, one, way = "has a zone", "has none", "local_timestamp(c)"
     return SpecError(
-        f"column {name!r} of {where} {has} ({given}), and the time column "
-        f"{times.name!r} {other} ({kind}): convert one of them, such as by "
-        f"pyarrow.compute.{way}"
+        f"{what} {has} ({given}), and {other} {one} ({kind}): convert one of them, "
+        f"such as by pyarrow.compute.{way}"
     )
 
 
@@ -103,9 +109,12 @@ def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
             cast = cast_key(decode_dictionary(other), key.type)
             concatenated.append((name, pa.concat_arrays([key, cast])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SpecError(
-                f"the key {name!r} is {key.type} in the table, and {other.type} in "
-                "at=: cast one of them"
+            what = f"the key {name!r}"
+            raise zones_differ(
+                f"{what} of at=", other.type, "that of the table", key.type
+            ) or SpecError(
+                f"{what} is {key.type} in the table, and {other.type} in at=: cast one "
+                "of them"
             ) from error
     codes = group_codes(concatenated)
     if codes is None:
