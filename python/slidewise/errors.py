@@ -20,6 +20,9 @@ __all__ = [
     "describe_value",
 ]
 
+# The characters of a message before and after what is left out, and those of a value.
+_HEAD, _TAIL, _VALUE = 600, 400, 200
+
 
 class SlidewiseError(Exception):
     """The base class of all exceptions that slidewise defines."""
@@ -42,8 +45,11 @@ class Argument:
     value: object = ...
 
     def __str__(self) -> str:
-        """As in a call."""
-        return f"{self.name}={'' if self.value is ... else repr(self.value)}"
+        """As in a call, a long value cut."""
+        text = "" if self.value is ... else repr(self.value)
+        if len(text) > _VALUE:
+            text = f"{text[: _VALUE - 3]}..."
+        return f"{self.name}={text}"
 
 
 class _MessageError(SlidewiseError):
@@ -62,11 +68,16 @@ class _MessageError(SlidewiseError):
         return self.format(str)
 
     def format(self, argument: Callable[[Argument], str]) -> str:
-        """The message, with each argument rendered by a function."""
-        return "".join(
+        """The message, with each argument rendered by a function.
+
+        A message that lists many names or values lacks those in the middle.
+        """
+        text = "".join(
             argument(part) if isinstance(part, Argument) else str(part)
             for part in self.args
         )
+        is_long = len(text) > _HEAD + _TAIL
+        return f"{text[:_HEAD]} ... {text[-_TAIL:]}" if is_long else text
 
 
 class SpecError(_MessageError, ValueError):

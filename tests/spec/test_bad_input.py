@@ -416,3 +416,39 @@ def test_huge_numbers_are_answered_or_named() -> None:
     for offset in (2**70, -(2**70)):
         with pytest.raises(sw.SpecError, match="int64 cannot hold it"):
             rolling(offset=offset)
+
+
+@pytest.mark.parametrize(
+    ("call", "end"),
+    [
+        (
+            lambda: sw.hopping(
+                TABLE,
+                on="t",
+                window=[sw.Query(i) for i in range(1, 4001)],
+                aggs={"n": sw.count()},
+            ),
+            "Quer... is a list: give several windows as windows=",
+        ),
+        (
+            lambda: sw.rolling(
+                TABLE, on="t", windows={i: i for i in range(4000)}, aggs={}
+            ),
+            "3999: 3999}",
+        ),
+        (lambda: sw.quantile("x", 0.5, interpolation="a" * 4000), "aaaa'"),
+    ],
+)
+def test_messages_have_a_limit(call: Any, end: str) -> None:
+    with pytest.raises(sw.SpecError) as raised:
+        call()
+    message = str(raised.value)
+    assert len(message) <= 1005
+    assert message.endswith(end)
+
+
+def test_values_of_arguments_are_cut_in_messages() -> None:
+    options: Any = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError) as raised:
+        sw.rolling(TABLE, **{**options, "windows": "a" * 4000})
+    assert str(raised.value).startswith(f"windows='{'a' * 196}... is not a duration: ")
