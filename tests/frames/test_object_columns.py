@@ -1,5 +1,6 @@
 """Columns of Python objects keep nanoseconds, and integers up to 64 bits."""
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,30 @@ def test_results_of_lists_change_no_integer(library: str) -> None:
     frame = FRAMES[library]({"t": np.array([1]), "x": objects([[2**53 + 1, None]])})
     found = sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})["x_1"]
     assert found[0].tolist() == [2**53 + 1, None]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_no_nanosecond_of_a_time_of_day_is_cut(nested: bool) -> None:
+    """Python has no such times; Arrow cuts them."""
+
+    def stream(nanoseconds: int) -> sw.KeyedWindows:
+        windows = sw.KeyedWindows(on="t", windows=5, aggs={"x": sw.last("x")})
+        times = pa.array([nanoseconds], pa.time64("ns"))
+        values = pa.StructArray.from_arrays([times], ["a"]) if nested else times
+        windows.ingest(pa.table({"t": [1], "x": values}))
+        return windows
+
+    value = {"a": dt.time(microsecond=5)} if nested else dt.time(microsecond=5)
+    assert stream(5000).query() == {"x_5": value}
+    rows = {"t": np.array([1])}
+    for keys in (pd.DataFrame(rows), rows):
+        assert stream(5000).query_many(keys)["x_5"][0] == value
+        with pytest.raises(sw.SpecError, match=r"'x_5' of .*time64.* cannot be conv"):
+            stream(5001).query_many(keys)
+    with pytest.raises(sw.SpecError, match=r"'x_5' .* a time that Python cannot hold"):
+        stream(5001).query()
+    found = stream(5001).query_many(pa.table({"t": [1]}))["x_5"]
+    assert found.cast(pa.struct({"a": pa.int64()}) if nested else pa.int64())[0].as_py()
 
 
 def test_query_many_gives_pandas_the_nanoseconds_of_structs() -> None:

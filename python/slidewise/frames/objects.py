@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from slidewise.frames.column_types import replace_types
 
-__all__ = ["array_of_objects", "objects_of"]
+__all__ = ["array_of_objects", "objects_of", "python_type"]
 
 
 def array_of_objects(
@@ -159,7 +159,8 @@ def objects_of(array: pa.Array) -> Any:
         array: The array. Values in structs and maps are those of `to_pylist`.
 
     Raises:
-        ValueError: If structs have nanoseconds, and pandas is not installed.
+        ValueError: If structs have a time that Python cannot hold: a time of day with
+            nanoseconds, or any with these if pandas is not installed.
 
     Example:
         >>> objects_of(pa.array([[2**53 + 1, None]]))[0].tolist()
@@ -168,12 +169,23 @@ def objects_of(array: pa.Array) -> Any:
     if not _is_changed(array):
         return array.to_numpy(zero_copy_only=False)
     if not _is_list(array.type):
-        return _as_objects(array.to_pylist())
+        return _as_objects(array.cast(python_type(array.type)).to_pylist())
     items, lists, start = objects_of(array.flatten()), [], 0
     for length in pc.list_value_length(array).to_pylist():
         lists.append(None if length is None else items[start : start + length])
         start += length or 0
     return _as_objects(lists)
+
+
+def python_type(kind: pa.DataType) -> pa.DataType:
+    """The type with times of day in microseconds, to which `to_pylist` cuts them.
+
+    Example:
+        >>> python_type(pa.list_(pa.time64("ns")))
+        ListType(list<item: time64[us]>)
+    """
+    fine, coarse = pa.time64("ns"), pa.time64("us")
+    return replace_types(kind, lambda part: coarse if part == fine else None)
 
 
 def _is_list(kind: pa.DataType) -> bool:

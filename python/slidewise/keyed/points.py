@@ -13,6 +13,7 @@ import pyarrow as pa
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.column_types import is_number
+from slidewise.frames.objects import python_type
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
@@ -41,6 +42,8 @@ __all__ = [
 
 # The value of `at=` for the latest time of the stream.
 LATEST = "latest"
+# Scalars that may hold a time of day, of which `as_py` cuts the nanoseconds.
+_WITH_TIMES = (pa.Time64Scalar, pa.StructScalar, pa.ListScalar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +199,13 @@ def python_value(name: str, value: pa.Scalar) -> Any:
         SpecError: If it is a time that Python cannot hold.
     """
     try:
+        if isinstance(value, _WITH_TIMES):
+            value = value.cast(python_type(value.type))
         return value.as_py()
     except (OverflowError, ValueError) as error:
         raise SpecError(
-            f"the result {name!r} ({value.type}) is out of the range of "
-            "Python's times: use query_many() with a table, which returns a column"
+            f"the result {name!r} ({value.type}) is a time that Python cannot hold: "
+            "use query_many() with a table, which returns a column"
         ) from error
 
 
