@@ -115,6 +115,7 @@ def test_extreme_times_of_a_self_evicting_window():
     [
         (True, r"True \(bool\) is not a time"),
         (1.5, "1.5 is a float, which cannot hold a time exactly: give an int"),
+        (np.timedelta64(5, "s"), r"'s'\) \(timedelta64\) is not a time: give an int"),
         ("2024-01-01", "'2024-01-01' is text, not a time: parse it first"),
         (None, r"a time is missing \(None\)"),
         (pd.NaT, r"a time is missing \(NaT\)"),

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -318,7 +320,7 @@ def _not_a_time(time: object) -> str:
             f"{shown} is text, not a time: parse it first, for example with "
             "datetime.fromisoformat"
         )
-    if hasattr(time, "__float__") and not isinstance(time, bool):
+    if isinstance(time, Real | Decimal) and not isinstance(time, Integral):
         return (
             f"{shown} is a {kind}, which cannot hold a time exactly: give an int in "
             "the unit you need, such as milliseconds, or a datetime"
