@@ -94,7 +94,7 @@ EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
 _FOREIGN = {"hr": "h", "t": "m", "l": "ms", "u": "us", "n": "ns"}
 # The longest month, quarter and year.
-_LONGEST = {"m": "month, '31d'", "q": "quarter, '92d'", "y": "year, '366d'"}
+_LONGEST = {"m": ("month", "31d"), "q": ("quarter", "92d"), "y": ("year", "366d")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,19 +364,22 @@ def _foreign_unit(unit: str) -> str:
 
 
 def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
-    name, longest = _LONGEST[unit[0].lower()].split(", ")
-    window = {"windows": f"windows={longest}"}
-    window |= dict.fromkeys(("window", "every"), f"window=sw.session({longest})")
-    calendar = (
-        f"for calendar {name}s add a column of the {name}, give its name in by= and "
-        f"{window[given.name]}; or "
-        if given.name in window
-        else ""
-    )
+    name, longest = _LONGEST[unit[0].lower()]
+    window: list[str | Argument] = [Argument("windows", longest)]
+    if given.name != "windows":
+        window = [f"window=sw.session({longest!r})"]
+    calendar = [
+        f"for calendar {name}s add a column of the {name}, give its name in ",
+        Argument("by"),
+        " and ",
+        *window,
+        "; or ",
+    ]
     return SpecError(
         given,
-        f" has no fixed length: {calendar}give months and years in days, e.g. '30d'"
-        f"{hint}",
+        " has no fixed length: ",
+        *(calendar if given.name in ("windows", "window", "every") else ()),
+        f"give months and years in days, e.g. '30d'{hint}",
     )
 
 
