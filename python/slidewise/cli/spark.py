@@ -180,7 +180,8 @@ def _read(
 ) -> Any:
     """The rows of a file or folder, times read as from a file without Spark."""
     kind = _kind(source)
-    form.refuse_for({"csv": "CSV", "json": "JSON"}.get(kind, kind), Path(source))
+    name = {"csv": "CSV", "json": "JSON"}.get(kind, kind)
+    form.refuse_for(name, Path(source), spec.times)
     reader = spark.read.format(kind)
     if kind == "csv":
         separator = form.delimiter or ("\t" if source.endswith(".tsv") else ",")

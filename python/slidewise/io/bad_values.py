@@ -14,7 +14,7 @@ __all__ = ["batches_of", "naming_bad_value"]
 
 # The rows of some columns.
 Batches = Callable[[Sequence[str]], Iterable[pa.RecordBatch]]
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBER = r"^[ \t]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*\z"
 
 
 def batches_of(table: pa.Table) -> Batches:
@@ -49,9 +49,10 @@ def naming_bad_value(spec: Spec, batches: Batches) -> Iterator[None]:
         if found is None:
             raise
         row, value = found
+        hint = " (is its quote closed?)" if "\n" in value else ""
         raise SpecError(
             f"column {columns[0]!r} holds {value!r} in row {row} (counting from 0), "
-            "which is not a number: ",
+            f"which is not a number{hint}: ",
             *error.args,
         ) from error
 

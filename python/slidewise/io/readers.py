@@ -132,7 +132,7 @@ def read_table(
     file = Path(path)
     times = [on] if isinstance(on, str) else list(on or ())
     kind, compression = kind_of_existing(file)
-    form.refuse_for(kind, file)
+    form.refuse_for(kind, file, times)
     report = progress or (lambda _: None)
     text = TextFile(file, compression, form)
     with reading(file, kind, form):

@@ -88,7 +88,7 @@ class Scan:
     ) -> None:
         self._file = Path(path)
         self._kind, compression = kind_of_existing(self._file)
-        form.refuse_for(self._kind, self._file)
+        form.refuse_for(self._kind, self._file, times)
         self._times, self._by, self._form = times, by, form
         self._block = block or _BLOCK
         self._text = TextFile(self._file, compression, form)

@@ -27,6 +27,8 @@ _MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
 _DELIMITERS = ",;\t|"
 # A field in quotes, at the start of the text or after a delimiter or line.
 _QUOTED = re.compile(r'(^|[,;\t|\r\n])"(?:[^"]|"")*(?:"|$)')
+# The line that tells Excel the delimiter.
+_EXCEL = re.compile(rb"(?:\xef\xbb\xbf)?(sep=[ -~\t])\r?\n")
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class TextForm:
         if self.encoding is not None:
             _check_encoding(self.encoding)
 
-    def refuse_for(self, kind: str, file: Path) -> None:
-        """Refuses the options that a format does not have."""
+    def refuse_for(self, kind: str, file: Path, times: Sequence[str]) -> None:
+        """Refuses the options that a format does not have, and times as text."""
         without = {"CSV": (), "JSON": ("delimiter", "decimal", "missing")}
         every = ("delimiter", "decimal", "missing", "encoding", "text")
         for name in without.get(kind, every):
@@ -82,6 +84,11 @@ class TextForm:
                     Argument(name, value),
                     f" does not go with {file.name}: {kind} has {has}; leave it out",
                 )
+        for name in set(times).intersection(self.text):
+            raise SpecError(
+                Argument("text", name),
+                " is a column of times, not of text: leave it out",
+            )
 
     def csv_options(
         self,
@@ -93,6 +100,11 @@ class TextForm:
     ) -> dict[str, Any]:
         """The options of `pyarrow.csv` for a file that starts like this, in UTF-8."""
         missing = _MISSING if self.missing is None else self.missing
+        excel = _EXCEL.match(start)
+        if excel is not None:
+            raise SpecError(
+                f"{file} begins with {excel[1].decode()!r}, a line for Excel: remove it"
+            )
         return {
             "read_options": pa_csv.ReadOptions(block_size=block_size),
             "parse_options": pa_csv.ParseOptions(
@@ -187,10 +199,11 @@ class TextFile:
                     line.decode()
                 except UnicodeDecodeError as error:
                     wide = number == 1 and line.startswith(_UTF_16)
-                    held = line[max(error.start - 12, 0) : error.end + 12].strip()
+                    held = line[max(error.start - 40, 0) : error.end + 40].strip()
+                    cut = "... " if error.start > 40 else ""
                     raise SpecError(
                         f"{self.path} cannot be read as {kind}: line {number} is not "
-                        f"UTF-8 ({held!r}); name its encoding, as in ",
+                        f"UTF-8 ({cut}{held!r}); name its encoding, as in ",
                         Argument("encoding", "utf-16" if wide else "latin-1"),
                     ) from None
 
