@@ -21,8 +21,6 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
 HEAD = """\
 # Aggregations
 
-Written by `make docs` from the code; edit the docstrings instead.
-
 Algorithms require laws of an aggregation, as in Table 2 of Tangwongsan, Hirzel,
 Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 
