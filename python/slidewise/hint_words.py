@@ -82,6 +82,10 @@ ADVICE: dict[str, dict[str, str]] = {
     },
     "quantile": {"aggs": "it belongs in the aggregation, as in sw.quantile('x', 0.9)"},
     "sessiongap": {"window": "for sessions there is window=sw.session('30m')"},
+    "threads": {
+        "partitions": "on Spark a task computes in one thread: partitions= is the "
+        "number of tasks"
+    },
     "ttl": {"late": "rows that no window can hold any more leave by themselves"},
     "weights": {"aggs": "divide sw.sum of products by sw.sum of weights"},
     "where": {"aggs": "it belongs in the aggregation: sw.sum('x', where='flag')"},

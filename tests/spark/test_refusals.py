@@ -68,6 +68,12 @@ def test_wrong_calls_raise_one_message(
         rolling(trips, **{**CALL, **other})
 
 
+@pytest.mark.parametrize("name", ["threads", "n_jobs"])
+def test_threads_are_tasks_on_spark(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name}': .* one thread: partitions= is the"):
+        rolling(**CALL, **{name: 2})
+
+
 def test_arguments_are_checked_without_a_frame() -> None:
     with pytest.raises(sw.SpecError, match="'soon' is not a duration"):
         rolling(**{**CALL, "late": "soon"})
