@@ -84,8 +84,8 @@ def rolling(
             before them by `then_by`.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
         arrival: str or list of str, the columns of arrival order, the first one first:
-            each row sees only rows that arrived no later. Rows of equal arrival see one
-            another: Spark keeps no order between them.
+            each row sees only rows that arrived no later. Rows that arrived together
+            see one another: Spark keeps no order between them.
         min_rows: int; a window with fewer values that are not null gives null.
         offset: A window length: how much earlier windows end, such as `"5m"`.
         overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream
