@@ -29,6 +29,9 @@ _SECOND = {
     "last": "for the last {} values there is sw.collect over sw.rows({})",
 }
 
+# Their names.
+_NUMBERS = ("count", "k", "limit", "n")
+
 
 def with_hints(function: _Function) -> _Function:
     """Decorates a function: its `TypeError` for an unknown argument suggests one.
@@ -54,10 +57,11 @@ def with_hints(function: _Function) -> _Function:
     def checked(*args: Any, **options: Any) -> Any:
         for name in options:
             if name not in parameters:
-                raise TypeError(
-                    f"{caller}() takes no argument {name!r}"
-                    f"{suggest_argument(name, parameters)}"
-                )
+                hint = suggest_argument(name, parameters)
+                if not hint and caller in _SECOND and name in _NUMBERS:
+                    number = options[name]
+                    hint = f": {_SECOND[caller].format(number, number)}"
+                raise TypeError(f"{caller}() takes no argument {name!r}{hint}")
         if len(args) > len(leading):
             raise TypeError(f"{caller}() {_by_name(caller, leading, named, args)}")
         return function(*args, **options)
@@ -103,7 +107,9 @@ def suggest_argument(name: str, known: Iterable[str]) -> str:
         ''
     """
     known = list(known)
-    meant, word = _equivalent(name, known), _word(name)
+    word = _word(name)
+    same = (one for one in known if _word(one) == word)
+    meant = _equivalent(name, known) or next(same, None)
     for one in () if meant else (word, *ARGUMENTS.get(word, ())):
         for needed, advice in ADVICE.get(one, {}).items():
             if needed in known:

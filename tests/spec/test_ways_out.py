@@ -66,10 +66,17 @@ CALLS: list[tuple[Callable[[], object], list[str]]] = [
     (lambda: call.last("x", 2), ["sw.collect over sw.rows(2)"]),
     (lambda: call.first("x", 2), ["sw.collect"]),
     # Columns that are not names.
-    (lambda: call.sum(NAMED["x"]), ["the name of a column, 'x', got a pandas Series"]),
+    (lambda: call.sum(NAMED["x"]), ["of a column, got a pandas Series: give 'x'"]),
+    (
+        lambda: call.sum(pl.Series([1])),
+        ["takes the name of a column, got a polars Ser"],
+    ),
+    (lambda: call.last("x", n=2), ["no argument 'n': for the last 2 values there is"]),
+    (lambda: call.KeyedWindows(on="t", late_=5), ["'late_': did you mean late=?"]),
+    (lambda: call.rolling(NAMED, late_=5), ["only streams have late rows"]),
     (
         lambda: call.count(where=NAMED["x"] > 1),
-        ["count(where=)", "name of a column", "comparison is a column of booleans"],
+        ["count(where=)", "got a pandas Series; a comparison is a column of booleans"],
     ),
     (lambda: call.count(where=pl.col("x") > 1), ["polars Expr", "column of booleans"]),
     (rolled(aggs={"n": sw.count("*")}), ["sw.count() without a column counts rows"]),

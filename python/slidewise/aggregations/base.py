@@ -24,9 +24,13 @@ def _no_name(given: Any) -> str:
     library = kind.__module__.partition(".")[0]
     if library not in ("pandas", "polars", "pyarrow", "pyspark"):
         return f"takes the name of a column, got {given!r:.200}"
+    return f"takes the name of a column, got a {library} {kind.__name__}"
+
+
+def _its(given: Any) -> str:
+    """The hint to give the name of a column; empty if it has none."""
     name = getattr(given, "name", None)
-    shown = f", {name!r}" if isinstance(name, str) else ""
-    return f"takes the name of a column{shown}, got a {library} {kind.__name__}"
+    return f": give {name!r}" if name and isinstance(name, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class Aggregation:
     def _check_names(self) -> None:
         for column in (self.of, self.by):
             if column is not None and not isinstance(column, str):
-                raise SpecError(f"{self._called}() {_no_name(column)}")
+                raise SpecError(f"{self._called}() {_no_name(column)}{_its(column)}")
         if self.where is not None and not isinstance(self.where, str):
             raise SpecError(
                 f"{self._called}(where=) {_no_name(self.where)}; a comparison is a "
