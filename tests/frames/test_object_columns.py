@@ -85,6 +85,30 @@ def test_refused_integers_are_named(library: str, value: Any, message: str) -> N
         sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": np.datetime64("2026-01-01")}, r"'2026-01-01'\) .* to datetime64\[s\]"),
+        ([np.timedelta64(1, "h")], r"timedelta64\(1,'h'\) has .* timedelta64\[s\]"),
+    ],
+)
+@pytest.mark.parametrize("library", FRAMES)
+def test_units_that_arrow_lacks_are_named(
+    library: str, value: Any, message: str
+) -> None:
+    frame = FRAMES[library]({"t": np.array([1]), "x": objects([value])})
+    with pytest.raises(sw.SpecError, match=message):
+        sw.rolling(frame, on="t", windows=1, aggs={"x": sw.last("x")})
+    own = sw.aggregation(
+        identity=None,
+        lift=lambda value: value,
+        combine=lambda earlier, later: later,
+        lower=lambda _: value,
+    )
+    with pytest.raises(sw.SpecError, match=message):
+        sw.rolling(frame, on="t", windows=1, aggs={"x": own("t")})
+
+
 NESTED: dict[str, list[Any]] = {
     "timestamp": [{"a": TIME}, {"a": None}, None],
     "zoned": [{"a": TIME.tz_localize("UTC")}],

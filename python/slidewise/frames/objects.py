@@ -45,8 +45,8 @@ def array_of_objects(
         return pa.array(values, kind, mask=mask, from_pandas=pandas)
     try:
         array = pa.array(values, mask=mask, from_pandas=pandas)
-    except (pa.ArrowInvalid, OverflowError):
-        small = [_without_large(value) for value in values]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError, TypeError):
+        small = [_inferable(value) for value in values]
         array = pa.array(small, mask=mask, from_pandas=pandas)
         found = _with_large(array.type, values)
         if found == array.type:
@@ -67,10 +67,15 @@ def _items(value: Any) -> Iterable[Any] | None:
     """The items of a value that Arrow takes as a list of objects; None for others."""
     if isinstance(value, list | tuple):
         return value
-    if getattr(value, "ndim", 0) == 1 and value.dtype.kind == "O":
+    if getattr(value, "ndim", 0) == 1 and _numpy_kind(value) == "O":
         items: Iterable[Any] = value
         return items
     return None
+
+
+def _numpy_kind(value: Any) -> str:
+    """The kind of a dtype of NumPy; empty for other values."""
+    return getattr(getattr(value, "dtype", None), "kind", "")
 
 
 def _is_large(value: Any) -> bool:
@@ -78,17 +83,27 @@ def _is_large(value: Any) -> bool:
     return isinstance(value, Integral) and int(value) >= 2**63
 
 
-def _without_large(value: Any) -> Any:
-    """A value with 0 for each integer from 2⁶³ on.
+def _inferable(value: Any) -> Any:
+    """A value of which Arrow infers a type: 0 in place of integers from 2⁶³ on.
 
     Raises:
         OverflowError: If an integer does not fit 64 bits.
+        pa.ArrowInvalid: If a time of NumPy has a unit that Arrow lacks.
     """
+    if _numpy_kind(value) in ("m", "M"):
+        dtype = value.dtype
+        unit, count = sys.modules["numpy"].datetime_data(dtype)
+        if unit not in ("s", "ms", "us", "ns") or count != 1:
+            raise pa.ArrowInvalid(
+                f"{value!r:.60} has a unit that Arrow lacks; cast it, such as to "
+                f"{dtype.type.__name__}[s]"
+            )
+        return value
     if isinstance(value, Mapping):
-        return {name: _without_large(part) for name, part in value.items()}
+        return {name: _inferable(part) for name, part in value.items()}
     items = _items(value)
     if items is not None:
-        return [_without_large(item) for item in items]
+        return [_inferable(item) for item in items]
     if isinstance(value, Integral) and not -(2**63) <= int(value) < 2**64:
         raise OverflowError(
             f"{value} does not fit an integer of 64 bits; give Decimals, floats or text"
