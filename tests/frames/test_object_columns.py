@@ -138,6 +138,14 @@ def test_results_of_lists_change_no_integer(library: str) -> None:
     assert found[0].tolist() == [2**53 + 1, None]
 
 
+def test_dates_in_lists_stay_dates_in_pandas() -> None:
+    day = dt.date(2026, 1, 1)
+    frame = pd.DataFrame({"t": [1], "x": objects([day])})
+    found = sw.rolling(frame, on="t", windows=1, aggs={"x": sw.collect("x")})["x_1"]
+    assert found[0].tolist() == [day]
+    assert found[0].dtype == object
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_no_nanosecond_of_a_time_of_day_is_cut(nested: bool) -> None:
     """Python has no such times; Arrow cuts them."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, guarded
-from slidewise.frames.objects import array_of_objects, objects_of
+from slidewise.frames.objects import array_of_objects, needs_objects, objects_of
 
 __all__ = ["holds_arrays", "numpy_frame"]
 
@@ -121,7 +121,7 @@ def _in_known_unit(name: str, values: Any) -> Any:
 
 def _as_numpy(result: Result) -> Any:
     array = result.array
-    if pa.types.is_nested(array.type):
+    if needs_objects(array):
         return objects_of(array)
     whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
     if not (whole and result.nullable):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from slidewise.frames.column_types import replace_types
 
-__all__ = ["array_of_objects", "objects_of", "python_type"]
+__all__ = ["array_of_objects", "needs_objects", "objects_of", "python_type"]
 
 
 def array_of_objects(
@@ -168,10 +168,10 @@ def _has_nanoseconds(value: Any) -> bool:
 
 
 def objects_of(array: pa.Array) -> Any:
-    """A nested array as a NumPy array of objects: lists are arrays, structs are dicts.
+    """An array as a NumPy array of objects: lists are arrays.
 
     Args:
-        array: The array. Values in structs and maps are those of `to_pylist`.
+        array: An array that `needs_objects`. Its values are those of `to_pylist`.
 
     Raises:
         ValueError: If structs have a time that Python cannot hold: a time of day with
@@ -181,8 +181,6 @@ def objects_of(array: pa.Array) -> Any:
         >>> objects_of(pa.array([[2**53 + 1, None]]))[0].tolist()
         [9007199254740993, None]
     """
-    if not _is_changed(array):
-        return array.to_numpy(zero_copy_only=False)
     if not _is_list(array.type):
         return _as_objects(array.cast(python_type(array.type)).to_pylist())
     items, lists, start = objects_of(array.flatten()), [], 0
@@ -212,11 +210,15 @@ def _is_list(kind: pa.DataType) -> bool:
     )
 
 
-def _is_changed(array: pa.Array) -> bool:
-    """Whether values change where Arrow makes them NumPy's.
+def needs_objects(array: pa.Array) -> bool:
+    """Whether values within an array may change where Arrow makes them NumPy's.
 
     In structs, nanoseconds become integers; integers beside nulls become floats.
     """
+    return bool(pa.types.is_nested(array.type) and _is_changed(array))
+
+
+def _is_changed(array: pa.Array) -> bool:
     kind = array.type
     if _is_list(kind):
         return _is_changed(array.flatten())

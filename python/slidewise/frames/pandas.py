@@ -10,7 +10,7 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, decode_runs, guarded, one_array
 from slidewise.frames.column_types import is_text
-from slidewise.frames.objects import array_of_objects, objects_of
+from slidewise.frames.objects import array_of_objects, needs_objects, objects_of
 
 __all__ = ["pandas_frame", "to_dense"]
 
@@ -155,7 +155,7 @@ class _PandasFrame:
         whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
         if masked or (whole and result.nullable):
             return array.to_pandas(types_mapper=_masked_dtypes(pandas).get).array
-        if pa.types.is_nested(array.type):
+        if needs_objects(array):
             return objects_of(array)
         return array.to_pandas().array
 
