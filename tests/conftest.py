@@ -8,6 +8,8 @@ example and goes on, and the end of the process would hide the first one.
 import faulthandler
 import gc
 import os
+import random
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -38,6 +40,29 @@ def limit_of(item: pytest.Item) -> float:
         return float(marker.args[0])
     given: float | None = item.config.getoption("timeout")
     return float(item.config.getini("timeout")) if given is None else given
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Of tests that rotate, half of the cases run each day: those that the seed draws.
+
+    All run with SLIDEWISE_EVERY_CASE, or if cases are named or selected.
+    """
+    named = any("::" in arg for arg in config.args) or config.option.keyword
+    if named or "SLIDEWISE_EVERY_CASE" in os.environ:
+        return
+    half = random.Random(SEED).randrange(2)
+    others = [
+        item
+        for item in items
+        if item.get_closest_marker("rotating")
+        and hasattr(item, "callspec")
+        and zlib.crc32(item.nodeid.encode()) % 2 == half
+    ]
+    config.hook.pytest_deselected(items=others)
+    dropped = set(others)
+    items[:] = [item for item in items if item not in dropped]
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,8 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
 
 import slidewise as sw
 
+pytestmark = pytest.mark.rotating
+
 __all__ = ["page"]
 
 

@@ -17,6 +17,8 @@ from keyed_streams import (
 
 import slidewise as sw
 
+pytestmark = pytest.mark.rotating
+
 __all__ = ["page"]
 
 

@@ -20,6 +20,8 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.keyed.expiry import changes_of_folds
 
+pytestmark = pytest.mark.rotating
+
 TYPES: dict[str, Any] = {
     "t": pa.int64(),
     "k": pa.string(),

@@ -13,6 +13,8 @@ import pytest
 
 import slidewise as sw
 
+pytestmark = pytest.mark.rotating
+
 MIN, MAX = -(2**63), 2**63 - 1
 
 
