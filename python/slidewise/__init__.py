@@ -7,6 +7,7 @@
 - `KeyedWindows`: the windows of `rolling` and `hopping` over a stream, for many keys.
 - `Spec`: the windows and aggregations of these three, written once.
 - `Query`: a range and a slide, for `SharedWindow` and `hopping`.
+- `audit`: features as they were served, beside those that their rows give.
 - `explain`: how `rolling` and `hopping` compute a table, and the cost.
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
 - `algorithms`: the structures of windows.
@@ -46,6 +47,7 @@ from slidewise.spec.windows.delta import delta
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.session import session
 from slidewise.spec.windows.until import until
+from slidewise.table.audit import audit
 from slidewise.table.explain import explain
 from slidewise.table.hopping import hopping
 from slidewise.table.rolling import rolling
@@ -72,6 +74,7 @@ __all__ = [
     "__version__",
     "aggregation",
     "algorithms",
+    "audit",
     "check_laws",
     "delta",
     "explain",

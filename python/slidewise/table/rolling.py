@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument
 from slidewise.frames.adapt import frame, refuse_without_on
-from slidewise.frames.base import refuse_taken, require
+from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.polars import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
@@ -24,7 +24,7 @@ from slidewise.spec.spec import (
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
-__all__ = ["rolling", "rolling_spec"]
+__all__ = ["compute_rolling", "rolling", "rolling_spec"]
 
 TableT = TypeVar("TableT")
 
@@ -198,9 +198,6 @@ def rolling_spec(
         >>> rolling_spec(pa.table({"t": [1, 2]}), spec)["n_5"].to_pylist()
         [1, 2]
     """
-    if at is not None:
-        for window in spec.windows:
-            window.check_at(Argument("at"))
     if is_lazy(at):
         rows = collected(table)
         return map_lazily(
@@ -213,11 +210,30 @@ def rolling_spec(
             table, spec, lambda rows: rolling_spec(rows, spec, threads=threads)
         )
     source = frame(table)
-    require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    rows = max(source.length, target.length)
+    points = None if at is None else target
+    return target.append(compute_rolling(source, spec, points, threads))
+
+
+def compute_rolling(
+    source: Frame, spec: Spec, points: Frame | None, threads: int | None = None
+) -> dict[str, Result]:
+    """The results of a table at its own rows, or at those of `points`.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> spec = sw.Spec(on="t", windows=5, aggs={"n": sw.count()})
+        >>> results = compute_rolling(frame(pa.table({"t": [1, 2]})), spec, None)
+        >>> results["n_5"].array.to_pylist()
+        [1, 2]
+    """
+    require(source, spec.columns)
+    if points is not None:
+        for window in spec.windows:
+            window.check_at(Argument("at"))
+    rows = max(source.length, 0 if points is None else points.length)
     call = KernelCall(source, spec, threads=resolve_threads(threads, rows))
-    points = None if at is None else query_points_of(target, call, spec)
-    columns = [result for window in call.compute(points) for result in window.values()]
-    return target.append(dict(zip(spec.results, columns, strict=True)))
+    places = None if points is None else query_points_of(points, call, spec)
+    columns = [result for window in call.compute(places) for result in window.values()]
+    return dict(zip(spec.results, columns, strict=True))
