@@ -6,6 +6,7 @@ takes O(1). A class of values states the cost of its methods, and its example us
 
 import dataclasses
 import doctest
+import importlib
 import inspect
 from collections.abc import Iterator
 
@@ -104,13 +105,14 @@ def test_classes_list_their_fields(kind: type) -> None:
         assert each.name.startswith("_") or f"    {each.name}: " in listed
 
 
-def test_the_surface_for_spark_has_the_same_form() -> None:
+@pytest.mark.parametrize("package", ["spark", "testing"])
+def test_the_surface_of_a_package_has_the_same_form(package: str) -> None:
     """Tests of Spark run its calls; a session per example would take too long."""
-    pytest.importorskip("pyspark", reason="slidewise[spark]")
-    import slidewise.spark
-
-    for name in slidewise.spark.__all__:
-        text = documentation(getattr(slidewise.spark, name))
+    if package == "spark":
+        pytest.importorskip("pyspark", reason="slidewise[spark]")
+    module = importlib.import_module(f"slidewise.{package}")
+    for name in module.__all__:
+        text = documentation(getattr(module, name))
         assert text.splitlines()[0].endswith(".")
         assert "\nCost:" in text
         assert examples_of(text)

@@ -26,7 +26,7 @@ FLOORS = (
     {"table"},
     {"window", "io"},
     {"keyed"},
-    {"spark"},
+    {"spark", "testing"},
     {"cli"},
     {"slidewise", "__main__"},
 )

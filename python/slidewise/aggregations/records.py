@@ -60,6 +60,7 @@ class Record:
             of these; or one that a single aggregation has.
         objects: Its functions over Python objects, given `k`; None if it has none.
         finish: Makes its result from the core's list of values, or None.
+        grouped: Whether its answers depend on how rows are grouped, within an error.
         mergeable: Whether frames of Spark merge its partials in a segment tree.
         plotted: Whether results are of the size of the values, so that plots show both.
     """
@@ -82,6 +83,7 @@ class Record:
     result: str = "number"
     objects: Callable[[int], Any] | None = None
     finish: Callable[[list[Any]], Any] | None = None
+    grouped: bool = False
     mergeable: bool = False
     plotted: bool = False
 

@@ -211,6 +211,7 @@ register(
     parameters=("q", "error"),
     takes=NUMBERS,
     result="quantiles",
+    grouped=True,
 )
 
 
@@ -337,6 +338,7 @@ register_like(
     inputs=("rows", "hashes"),
     roles=("any", "hash"),
     result="hitters",
+    grouped=True,
 )
 
 
