@@ -1,5 +1,6 @@
 """Compares results of a stream with those of tables, row by row."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ def compare(
     shown: Sequence[str],
     results: Sequence[str],
 ) -> None:
-    """Compares tables whose rows may be in any order.
+    """Compares tables whose rows may be in any order, except those of one identity.
 
     Args:
         found: The rows of the stream.
@@ -73,21 +74,29 @@ def compare(
         DifferenceError: With the first cell that differs.
     """
     name = results[0]
-    places: dict[str, int] = {}
-    for at, each in enumerate(identities(found, rows)):
-        if places.setdefault(each, at) != at:
-            raise cell(name, row_text(found, shown, at), "given twice", "once")
-    wanted = identities(expected, rows)
+    places = {each: at for at, each in enumerate(_numbered(found, rows))}
+    wanted = _numbered(expected, rows)
     for at, each in enumerate(wanted):
         if each not in places:
             value = _text(expected, name, at)
             raise cell(name, row_text(expected, shown, at), NONE, value)
     if more := places.keys() - set(wanted):
         at = min(places[each] for each in more)
-        value = _text(found, name, at)
+        again = identities(found, rows)[at] in {each for each, _ in wanted}
+        value = "given again" if again else _text(found, name, at)
         raise cell(name, row_text(found, shown, at), value, NONE)
     order = pa.array([places[each] for each in wanted], pa.int64())
     _compare_cells(found.take(order), expected, shown, results)
+
+
+def _numbered(table: pa.Table, names: Sequence[str]) -> list[tuple[str, int]]:
+    """What identifies each row, with its number: rows may close equal windows."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for each in identities(table, names):
+        numbered.append((each, seen[each]))
+        seen[each] += 1
+    return numbered
 
 
 def _compare_cells(
