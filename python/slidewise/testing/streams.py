@@ -59,7 +59,8 @@ def check_stream(
     - `watermark` and `late_count`.
 
     For "change", the last result of each key is compared with `rolling(at=)` at the
-    watermark, or at the key's latest row if that is later.
+    watermark, or at the key's latest row if that is later; a result that comes although
+    no row left its window is accepted, if it is right.
 
     Args:
         spec: The `Spec`.
@@ -141,7 +142,8 @@ class _Check:
         self._given = {"late": late, "emit": parsed.emit, **options}
         self._times = read_times(source.column(spec.on), spec.on)
         self._ticks = self._times.ticks.to_pylist()
-        self._late = window_ticks(parsed.late, self._times) if late else 0
+        delay = parsed.late  # 0 has no unit
+        self._late = window_ticks(delay, self._times) if delay.amount else 0
         self._length = longest(spec, self._times)
         number = pa.array(range(source.length), pa.int64())
         self._numbered = self._rows.append_column(ROW, number)
