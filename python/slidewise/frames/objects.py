@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from slidewise.frames.column_types import replace_types
 
-__all__ = ["array_of_objects", "needs_objects", "objects_of", "python_type"]
+__all__ = ["array_of_objects", "needs_objects", "objects_of", "within_python"]
 
 
 def array_of_objects(
@@ -182,7 +182,7 @@ def objects_of(array: pa.Array) -> Any:
         [9007199254740993, None]
     """
     if not _is_list(array.type):
-        return _as_objects(array.cast(python_type(array.type)).to_pylist())
+        return _as_objects(within_python(array).to_pylist())
     items, lists, start = objects_of(array.flatten()), [], 0
     for length in pc.list_value_length(array).to_pylist():
         lists.append(None if length is None else items[start : start + length])
@@ -190,15 +190,20 @@ def objects_of(array: pa.Array) -> Any:
     return _as_objects(lists)
 
 
-def python_type(kind: pa.DataType) -> pa.DataType:
-    """The type with times of day in microseconds, to which `to_pylist` cuts them.
+def within_python(values: Any) -> Any:
+    """An array or a scalar with times of day in microseconds, as Python has them.
+
+    Raises:
+        ValueError: If a time of day has nanoseconds.
 
     Example:
-        >>> python_type(pa.list_(pa.time64("ns")))
+        >>> within_python(pa.scalar([5_000], pa.list_(pa.time64("ns")))).type
         ListType(list<item: time64[us]>)
     """
     fine, coarse = pa.time64("ns"), pa.time64("us")
-    return replace_types(kind, lambda part: coarse if part == fine else None)
+    kind = replace_types(values.type, lambda part: coarse if part == fine else None)
+    # Arrow does not cast all types to themselves.
+    return values if kind == values.type else values.cast(kind)
 
 
 def _is_list(kind: pa.DataType) -> bool:

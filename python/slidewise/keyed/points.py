@@ -13,7 +13,7 @@ import pyarrow as pa
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.column_types import is_number
-from slidewise.frames.objects import python_type
+from slidewise.frames.objects import within_python
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
@@ -200,7 +200,7 @@ def python_value(name: str, value: pa.Scalar) -> Any:
     """
     try:
         if isinstance(value, _WITH_TIMES):
-            value = value.cast(python_type(value.type))
+            value = within_python(value)
         return value.as_py()
     except (OverflowError, ValueError) as error:
         raise SpecError(
