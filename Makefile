@@ -106,6 +106,7 @@ test-nightly: ## test at length: long counts, kills, Kafka, Connect, a cluster, 
 test-release: dev ## test the package on the optimised build
 	SLIDEWISE_DAMAGE=all SLIDEWISE_EVERY_CASE=1 \
 		$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
+	SLIDEWISE_EVERY_CASE=1 $(BIN)/pytest tests/spark $(ARGS)
 
 # The number of fiba's scripts per kind of partial; other structures run a tenth of it.
 SCRIPTS ?= 1000000
