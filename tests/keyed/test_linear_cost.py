@@ -183,6 +183,14 @@ def test_queries_take_linear_time(dimension):
     assert_linear(lambda size: query_calls(*ROLLING[dimension](size)), [8, 24, 72])
 
 
+def test_windows_of_columns_are_planned_in_linear_time():
+    def calls(size: int) -> Iterator[Call]:
+        yield lambda: sw.Window(sums(size))
+        yield lambda: sw.SharedWindow(sums(size), ranges=[5])
+
+    assert_linear(calls, [10, 40, 160])
+
+
 def test_yaml_takes_linear_time(tmp_path):
     pytest.importorskip("yaml")
     for made in (ROLLING["windows"], HOPPING["windows"], ROLLING["aggregations"]):

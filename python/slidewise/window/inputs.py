@@ -19,6 +19,7 @@ __all__ = [
     "InputColumn",
     "InputColumns",
     "columns_read",
+    "numbered",
 ]
 
 # The word of the core for user-defined aggregations, and their role with a number.
@@ -44,42 +45,47 @@ class InputColumn(NamedTuple):
     paired: int | Literal["time"] | None = None
 
 
-def columns_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
+def numbered(columns: tuple[str, ...] | None) -> dict[str, int] | None:
+    """The numbers of columns by name; None for single values."""
+    return None if columns is None else {name: at for at, name in enumerate(columns)}
+
+
+def columns_read(agg: Aggregation, places: Mapping[str, int] | None) -> list[int]:
     """The numbers of the columns that an aggregation reads; 0 for single values."""
     names = [agg.of]
     if agg.record.second == "paired":
         names = [agg.of, agg.by]
     elif agg.record.second:
         names = [agg.by] if agg.of is None else [agg.by, agg.of]
-    if columns is None:
+    if places is None:
         return [0]
-    return [0 if name is None else columns.index(name) for name in names]
+    return [0 if name is None else places[name] for name in names]
 
 
 class InputColumns:
     """Assigns input columns to aggregations; equal ones are shared.
 
     Attributes:
-        columns: The input columns assigned so far.
+        columns: The input columns assigned so far, with their numbers.
     """
 
     def __init__(
         self,
         aggs: tuple[tuple[str | None, Aggregation], ...],
-        columns: tuple[str, ...] | None,
+        places: Mapping[str, int] | None,
         dtype: str | None,
         functions: tuple[Functions, ...],
         compiled: tuple[Compiled, ...],
         objects: tuple[int, ...],
         over_objects: Mapping[Aggregation, Functions],
     ) -> None:
-        self.columns: list[InputColumn] = []
+        self.columns: dict[InputColumn, int] = {}
         self._functions = functions
         self._object_functions = over_objects
         self._compiled = compiled
         self._all_objects = dtype == "object"
         self._objects = objects
-        self._names = columns
+        self._places = places
         self._numbers: set[int] = set()
         for _, agg in aggs:
             self._find_numbers(agg, dtype)
@@ -98,7 +104,7 @@ class InputColumns:
                 f"{agg!r} computes with numbers: objects can be aggregated by "
                 f"{', '.join(others)}"
             )
-        self._numbers.update(columns_read(agg, self._names))
+        self._numbers.update(columns_read(agg, self._places))
 
     def request(self, agg: Aggregation) -> Call:
         """The call of an aggregation."""
@@ -176,15 +182,11 @@ class InputColumns:
         return self._number(InputColumn(source, role, masks, paired))
 
     def _number(self, column: InputColumn) -> int:
-        if column not in self.columns:
-            self.columns.append(column)
-        return self.columns.index(column)
+        return self.columns.setdefault(column, len(self.columns))
 
     def _holds_objects(self, agg: Aggregation) -> bool:
-        read = columns_read(agg, self._names)
+        read = columns_read(agg, self._places)
         return self._all_objects or not set(read).isdisjoint(self._objects)
 
     def _source(self, column: str | None) -> int:
-        if self._names is None or column is None:
-            return 0
-        return self._names.index(column)
+        return 0 if self._places is None or column is None else self._places[column]

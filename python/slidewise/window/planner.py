@@ -32,7 +32,7 @@ from slidewise.window.algorithms import (
     law_error,
 )
 from slidewise.window.auto_rules import choose, choose_shared, request_kinds
-from slidewise.window.inputs import InputColumn, InputColumns, columns_read
+from slidewise.window.inputs import InputColumn, InputColumns, columns_read, numbered
 from slidewise.window.queries import (
     Queries,
     Query,
@@ -349,6 +349,7 @@ def make_plan(
     named = _aggregations(aggs)
     names = () if queries is None else queries.flags
     columns = _columns(named, names)
+    places = numbered(columns)
     length = None if last is None else parse_length(last, "last")
     rounded = None
     if granularity is not None:
@@ -360,7 +361,7 @@ def make_plan(
         agg: object_functions(agg, any_object=all_objects)
         for _, agg in named
         if agg.record.objects is not None
-        and (all_objects or not set(columns_read(agg, columns)).isdisjoint(objects))
+        and (all_objects or not set(columns_read(agg, places)).isdisjoint(objects))
     }
     functions += tuple(dict.fromkeys(over_objects.values()))
     natives = tuple(
@@ -369,7 +370,7 @@ def make_plan(
         )
     )
     inputs = InputColumns(
-        named, columns, checked_type, functions, natives, objects, over_objects
+        named, places, checked_type, functions, natives, objects, over_objects
     )
     requests = tuple(inputs.request(agg) for _, agg in named)
     flag_calls = (inputs.request(count(where=name)) for name in names)

@@ -18,7 +18,7 @@ from slidewise.errors import (
 )
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
-from slidewise.window.inputs import columns_read
+from slidewise.window.inputs import columns_read, numbered
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
@@ -401,8 +401,9 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
     Raises:
         SpecError: If an aggregation or the algorithm needs numbers.
     """
+    asked, places = set(columns), numbered(plan.columns)
     for _, agg in plan.aggs:
-        reads_one = not set(columns).isdisjoint(columns_read(agg, plan.columns))
+        reads_one = not asked.isdisjoint(columns_read(agg, places))
         if reads_one and not agg.record.keeps_objects:
             takes = accepted(agg.record, agg.record.between)
             raise SpecError(
