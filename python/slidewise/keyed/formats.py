@@ -65,10 +65,11 @@ class Format:
     magic: bytes
     number: int
 
-    def seal(self, body: bytes) -> bytes:
-        """Puts the header before a body."""
-        header = _HEADER.pack(self.magic, self.number, 0, zlib.crc32(body))
-        return b"".join((header, body))
+    def seal(self, body: bytes) -> tuple[bytes, int]:
+        """Puts the header before a body; also returns the checksum of the body."""
+        checksum = zlib.crc32(body)
+        header = _HEADER.pack(self.magic, self.number, 0, checksum)
+        return b"".join((header, body)), checksum
 
     def is_of(self, blob: memoryview | bytes) -> bool:
         """Whether bytes begin with the magic."""

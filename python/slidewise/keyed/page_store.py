@@ -31,7 +31,7 @@ class Page:
 
     def __bytes__(self) -> bytes:
         """The page as it is stored."""
-        return _PAGE.seal(one_batch(self.rows).serialize())
+        return _PAGE.seal(one_batch(self.rows).serialize())[0]
 
     @cached_property
     def _size(self) -> int:

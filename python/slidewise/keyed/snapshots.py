@@ -12,7 +12,6 @@ checksum of the last incremental one before it, so the next one follows both.
 
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -187,7 +186,7 @@ def _pack(
     text = json.dumps(head, separators=(",", ":")).encode()
     blobs = [blob for _, blob in listed if blob is not None]
     body = b"".join([_LENGTH.pack(len(text)), text, directory, *blobs])
-    return _SNAPSHOT.seal(body), zlib.crc32(body)
+    return _SNAPSHOT.seal(body)
 
 
 def read_all(blob: Any, changes: Any, spec_hash: str) -> Snapshot:
