@@ -195,7 +195,7 @@ def _read(
         times = (field for field in df.schema if isinstance(field.dataType, _TIMES))
         text |= {field.name for field in times if field.name in spec.times}
     if kind != "parquet":
-        text |= _large_keys(df, reader, source, spec, text)
+        text.update(_large_keys(df, reader, source, spec, text))
     if text:
         df = reader.schema(_with_text(df.schema, text)).load(source)
     return read_text_times(df, spec.times, time_format)
@@ -212,7 +212,7 @@ def _with_text(schema: Any, names: Collection[str]) -> Any:
 
 def _large_keys(
     df: Any, reader: Any, source: str, spec: Spec, text: Collection[str]
-) -> set[str]:
+) -> list[str]:
     """The keys with integers beyond int64, which Spark reads as decimals or floats.
 
     Raises:
@@ -228,7 +228,7 @@ def _large_keys(
         and field.name not in text
     }
     if not patterns:
-        return set()
+        return []
     written = reader.schema(_with_text(df.schema, patterns)).load(source)
     large = []
     for name, pattern in patterns.items():
@@ -236,13 +236,14 @@ def _large_keys(
         found = functions.max(functions.when(value.rlike(pattern), value))
         large.append(found.alias(name))
     (row,) = written.agg(*large).collect()
-    keys = {name for name in patterns if row[name] is not None}
-    for name in keys.difference(spec.by):
-        raise SpecError(
-            f"column {name!r} holds {row[name]}, which Spark's integers do not hold: "
-            "read the column as text with ",
-            Argument("text", name),
-        )
+    keys = [name for name in patterns if row[name] is not None]
+    for name in keys:
+        if name not in spec.by:
+            raise SpecError(
+                f"column {name!r} holds {row[name]}, which Spark's integers do not "
+                "hold: read the column as text with ",
+                Argument("text", name),
+            )
     return keys
 
 

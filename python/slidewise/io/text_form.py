@@ -84,11 +84,12 @@ class TextForm:
                     Argument(name, value),
                     f" does not go with {file.name}: {kind} has {has}; leave it out",
                 )
-        for name in set(times).intersection(self.text):
-            raise SpecError(
-                Argument("text", name),
-                " is a column of times, not of text: leave it out",
-            )
+        for name in self.text:
+            if name in times:
+                raise SpecError(
+                    Argument("text", name),
+                    " is a column of times, not of text: leave it out",
+                )
 
     def csv_options(
         self,
