@@ -4,7 +4,22 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-__all__ = ["is_number", "is_text", "replace_types", "type_without_view"]
+__all__ = ["is_list", "is_number", "is_text", "replace_types", "type_without_view"]
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists, but not views of them.
+
+    Example:
+        >>> is_list(pa.list_(pa.int8(), 2)), is_list(pa.list_view(pa.int8()))
+        (True, False)
+    """
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+    )
 
 
 def is_number(kind: pa.DataType) -> bool:

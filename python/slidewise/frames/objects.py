@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.frames.column_types import replace_types
+from slidewise.frames.column_types import is_list, replace_types
 
 __all__ = ["array_of_objects", "needs_objects", "objects_of", "within_python"]
 
@@ -181,7 +181,7 @@ def objects_of(array: pa.Array) -> Any:
         >>> objects_of(pa.array([[2**53 + 1, None]]))[0].tolist()
         [9007199254740993, None]
     """
-    if not _is_list(array.type):
+    if not is_list(array.type):
         return _as_objects(within_python(array).to_pylist())
     items, lists, start = objects_of(array.flatten()), [], 0
     for length in pc.list_value_length(array).to_pylist():
@@ -206,15 +206,6 @@ def within_python(values: Any) -> Any:
     return values if kind == values.type else values.cast(kind)
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-    )
-
-
 def needs_objects(array: pa.Array) -> bool:
     """Whether values within an array may change where Arrow makes them NumPy's.
 
@@ -225,7 +216,7 @@ def needs_objects(array: pa.Array) -> bool:
 
 def _is_changed(array: pa.Array) -> bool:
     kind = array.type
-    if _is_list(kind):
+    if is_list(kind):
         return _is_changed(array.flatten())
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return True

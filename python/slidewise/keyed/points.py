@@ -18,7 +18,7 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.arguments import check_column_name, check_columns
-from slidewise.table.asof import ticks_as, zones_differ
+from slidewise.table.asof import keys_differ, ticks_as, zones_differ
 from slidewise.table.encoding import (
     ValueColumn,
     decode_dictionary,
@@ -189,7 +189,10 @@ class Lists:
 
 
 def _listed(name: str, result: Result) -> list[Any]:
-    return [python_value(name, value) for value in result.array]
+    try:
+        return list(within_python(result.array).to_pylist())
+    except (OverflowError, ValueError) as error:
+        raise _beyond_python(name, result.array.type) from error
 
 
 def python_value(name: str, value: pa.Scalar) -> Any:
@@ -203,10 +206,14 @@ def python_value(name: str, value: pa.Scalar) -> Any:
             value = within_python(value)
         return value.as_py()
     except (OverflowError, ValueError) as error:
-        raise SpecError(
-            f"the result {name!r} ({value.type}) is a time that Python cannot hold: "
-            "use query_many() with a table, which returns a column"
-        ) from error
+        raise _beyond_python(name, value.type) from error
+
+
+def _beyond_python(name: str, kind: pa.DataType) -> SpecError:
+    return SpecError(
+        f"the result {name!r} ({kind}) is a time that Python cannot hold: use "
+        "query_many() with a table, which returns a column"
+    )
 
 
 def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -233,13 +240,8 @@ def keys_of(query: KeyedQuery, target: Frame | Lists) -> pa.Table:
         try:
             columns[name] = _as_key(column, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            what = f"the key {name!r}"
-            raise zones_differ(
-                f"{what} of keys=", column.type, "that of the stream", kind
-            ) or SpecError(
-                f"{what} is {kind} in the stream, and {column.type} in keys=: cast one "
-                "of them"
-            ) from error
+            where = ("the stream", "keys=")
+            raise keys_differ(name, (kind, column.type), where) from error
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
 
 

@@ -10,7 +10,7 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.key_types import cast_key
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["query_points_of", "same_kind", "ticks_as", "zones_differ"]
+__all__ = ["keys_differ", "query_points_of", "same_kind", "ticks_as", "zones_differ"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
@@ -89,6 +89,25 @@ def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
     return pa.types.is_null(one) or _kind(one) == _kind(other)
 
 
+def keys_differ(
+    name: str, kinds: tuple[pa.DataType, pa.DataType], where: tuple[str, str]
+) -> SpecError:
+    """The refusal of keys of two types that have no common one.
+
+    Args:
+        name: The key.
+        kinds: Its types: that of the rows, and the given one.
+        where: What has them.
+    """
+    (kind, given), (rows, points) = kinds, where
+    what = f"the key {name!r}"
+    return zones_differ(
+        f"{what} of {points}", given, f"that of {rows}", kind
+    ) or SpecError(
+        f"{what} is {kind} in {rows}, and {given} in {points}: cast one of them"
+    )
+
+
 def _kind(held: pa.DataType) -> str:
     if pa.types.is_timestamp(held):
         return "local" if held.tz is None else "instant"
@@ -109,13 +128,8 @@ def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
             cast = cast_key(decode_dictionary(other), key.type)
             concatenated.append((name, pa.concat_arrays([key, cast])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            what = f"the key {name!r}"
-            raise zones_differ(
-                f"{what} of at=", other.type, "that of the table", key.type
-            ) or SpecError(
-                f"{what} is {key.type} in the table, and {other.type} in at=: cast one "
-                "of them"
-            ) from error
+            where = ("the table", "at=")
+            raise keys_differ(name, (key.type, other.type), where) from error
     codes = group_codes(concatenated)
     if codes is None:
         return None

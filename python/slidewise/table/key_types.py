@@ -6,6 +6,7 @@ what is missing has no type of its own; both also within structs and lists.
 
 import pyarrow as pa
 
+from slidewise.frames.column_types import is_list
 from slidewise.table.encoding import cast_lossless
 
 __all__ = ["cast_key"]
@@ -36,7 +37,7 @@ def _typed(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
             raise pa.ArrowInvalid(f"its fields are {names}, not {list(known)}")
         parts = [(part.name, _typed(part.type, known[part.name])) for part in fields]
         return pa.struct(parts)
-    if _is_list(given) and _is_list(kind):
+    if is_list(given) and is_list(kind):
         item = _typed(given.value_type, kind.value_type)
         if types.is_fixed_size_list(given):
             return pa.list_(item, given.list_size)
@@ -44,15 +45,6 @@ def _typed(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
     if _family(given) != _family(kind):
         raise pa.ArrowInvalid("keys of different kinds are never equal")
     return given
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-    )
 
 
 def _family(kind: pa.DataType) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.frames.column_types import is_text
+from slidewise.frames.column_types import is_list, is_text
 from slidewise.spec.durations import UNITS
 from slidewise.table.asof import same_kind
 from slidewise.table.key_types import cast_key
@@ -77,7 +77,7 @@ def _plain(value: Any, kind: pa.DataType, rounds: bool) -> Any:
         if value.keys() != known.keys():
             raise OfAnotherKindError(f"its fields are {[*value]}, not {[*known]}")
         return {name: _plain(part, known[name], rounds) for name, part in value.items()}
-    if _is_list(kind) and _is_sequence(value):
+    if is_list(kind) and _is_sequence(value):
         return [_plain(part, kind.value_type, rounds) for part in value]
     if is_text(kind) != isinstance(value, str):
         what = "text" if isinstance(value, str) else "not text"
@@ -96,15 +96,6 @@ def _is_missing(value: Any) -> bool:
     if numpy is None or not isinstance(value, numpy.datetime64 | numpy.timedelta64):
         return False
     return bool(numpy.isnat(value))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-    )
 
 
 def _is_sequence(value: Any) -> bool:
