@@ -74,10 +74,10 @@ impl KeyedStore {
         })
     }
 
-    /// Removes the entries that equal one of `removals` in key, time and number, then inserts rows in
-    /// any order: after entries of equal key and time, in the order given. A reader sees all
-    /// changes of a key or none. Missing entries are ignored; keys without entries are removed.
-    /// Returns the number of keys that have changed.
+    /// Removes the entries that equal one of `removals` in key, time and number, then inserts
+    /// rows in any order: after entries of equal key and time, in the order given. A reader sees
+    /// all changes of a key or none. Missing entries are ignored; keys without entries are
+    /// removed. Returns the number of keys that have changed.
     #[pyo3(signature = (keys, times, columns, numbers = None, removals = None))]
     fn insert(
         &self,

@@ -215,9 +215,9 @@ impl<M: Monoid> Shard<M> {
         std::hint::black_box(seen);
     }
 
-    /// As `prefetch`, for queries of a few keys, which of trees also read the folds of children. Each
-    /// step is for all keys, so that their cache misses overlap. Of many keys it would read more
-    /// than a cache holds.
+    /// As `prefetch`, for queries of a few keys, which of trees also read the folds of children.
+    /// Each step is for all keys, so that their cache misses overlap. Of many keys it would read
+    /// more than a cache holds.
     pub fn prefetch_for_query(&self, rows: &[Placed]) {
         let heads = rows
             .iter()

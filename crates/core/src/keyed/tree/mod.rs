@@ -150,7 +150,8 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Prefetches the memory that a query of a key reads first: see [`super::shard::Shard::prefetch`].
+    /// Prefetches the memory that a query of a key reads first: see
+    /// [`super::shard::Shard::prefetch`].
     #[inline]
     pub fn prefetch(&self, root: Root) -> i64 {
         match root {
