@@ -7,9 +7,9 @@ example and goes on, and the end of the process would hide the first one.
 
 import faulthandler
 import gc
+import math
 import os
 import random
-import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -45,24 +45,23 @@ def limit_of(item: pytest.Item) -> float:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Of tests that rotate, half of the cases run each day: those that the seed draws.
+    """Of the cases of a test a third run each day, at least one: the seed draws them.
 
     All run with SLIDEWISE_EVERY_CASE, or if cases are named or selected.
     """
     named = any("::" in arg for arg in config.args) or config.option.keyword
     if named or "SLIDEWISE_EVERY_CASE" in os.environ:
         return
-    half = random.Random(SEED).randrange(2)
-    others = [
-        item
-        for item in items
-        if item.get_closest_marker("rotating")
-        and hasattr(item, "callspec")
-        and zlib.crc32(item.nodeid.encode()) % 2 == half
-    ]
-    config.hook.pytest_deselected(items=others)
-    dropped = set(others)
-    items[:] = [item for item in items if item not in dropped]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if hasattr(item, "callspec"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    others: set[pytest.Item] = set()
+    for test, of_test in cases.items():
+        draw = random.Random(f"{SEED} {test}")
+        others.update(draw.sample(of_test, len(of_test) - math.ceil(len(of_test) / 3)))
+    config.hook.pytest_deselected(items=list(others))
+    items[:] = [item for item in items if item not in others]
 
 
 def pytest_collection_finish() -> None:

@@ -16,8 +16,6 @@ from seeds import SEED
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 MIN, MAX = -(2**63), 2**63 - 1
 
 

@@ -22,8 +22,6 @@ from slidewise import aggregations
 from slidewise.aggregations.records import kinds as built_in
 from slidewise.window.algorithms import ALGORITHMS, LAWS
 
-pytestmark = pytest.mark.rotating
-
 SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "60"))
 DEFAULT = ("auto", "fiba")
 STEPS = 16

@@ -8,8 +8,6 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, near, page
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 KINDS: dict[str, dict[str, object]] = {

@@ -11,8 +11,6 @@ from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.processor import Processor
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 KINDS: dict[str, dict[str, object]] = {

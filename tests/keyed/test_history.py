@@ -13,8 +13,6 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked
 from slidewise.spec.spec import Spec
 
-pytestmark = pytest.mark.rotating
-
 SCHEMA = pa.schema([("t", "int64"), ("k", "int64"), ("x", "int64"), ("stop", "bool")])
 AGGS = {"n": sw.count(), "s": sw.sum("x"), "mid": sw.median("x")}
 LATE = 40

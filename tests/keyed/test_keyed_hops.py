@@ -9,8 +9,6 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 

@@ -7,8 +7,6 @@ from keyed_streams import FOLDED, OPTIONS, SEEDS, WHOLE, Stream, assert_same, pa
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 

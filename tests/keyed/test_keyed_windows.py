@@ -17,8 +17,6 @@ from keyed_streams import (
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 

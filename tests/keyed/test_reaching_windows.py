@@ -11,8 +11,6 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
 import slidewise as sw
 from slidewise.keyed import row_log
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 WINDOWS: dict[str, Any] = {

@@ -9,8 +9,6 @@ from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page, strea
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 __all__ = ["page"]
 
 SEVERAL: dict[str, dict[str, Any]] = {

@@ -20,8 +20,6 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.keyed.expiry import changes_of_folds
 
-pytestmark = pytest.mark.rotating
-
 TYPES: dict[str, Any] = {
     "t": pa.int64(),
     "k": pa.string(),

@@ -16,8 +16,6 @@ from shared_aggregations import Longest
 import slidewise as sw
 from slidewise.spark import explain, hopping, rolling, skew, skew_split, sort_key
 
-pytestmark = pytest.mark.rotating
-
 DATA = Path(
     os.environ.get(
         "SLIDEWISE_TEST_DATA", Path(__file__).parents[3].joinpath("shared", "data")

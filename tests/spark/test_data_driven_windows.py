@@ -12,8 +12,6 @@ from streams import LATE, FileSource, assert_same, read, start, written
 import slidewise as sw
 from slidewise.spark import explain, hopping, rolling
 
-pytestmark = pytest.mark.rotating
-
 AGGS = {"n": sw.count(), "all": sw.collect("x"), "top": sw.max("x")}
 
 

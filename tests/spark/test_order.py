@@ -11,8 +11,6 @@ from streams import start, written
 import slidewise as sw
 from slidewise.spark import rolling
 
-pytestmark = pytest.mark.rotating
-
 AGGS = {
     "all": sw.collect("id"),
     "first": sw.first("id"),

@@ -30,8 +30,6 @@ import slidewise as sw
 from slidewise.errors import SpecError
 from slidewise.spark import hopping, metrics, rolling
 
-pytestmark = pytest.mark.rotating
-
 sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
 

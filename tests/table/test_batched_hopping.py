@@ -15,8 +15,6 @@ from slidewise.table.batched_hopping import hopping_batches
 from slidewise.table.batched_rolling import Order
 from slidewise.table.hopping import hopping_spec
 
-pytestmark = pytest.mark.rotating
-
 
 def expect_same(table: pa.Table, spec: Spec, rng: random.Random) -> None:
     expected = hopping_spec(table, spec)

@@ -23,8 +23,6 @@ from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order, rolling_batches
 from slidewise.table.rolling import rolling_spec
 
-pytestmark = pytest.mark.rotating
-
 CLOSED = ["right", "left", "both", "neither"]
 
 

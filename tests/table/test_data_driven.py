@@ -25,8 +25,6 @@ from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
 from slidewise.table.batched_rolling import Order, rolling_batches
 
-pytestmark = pytest.mark.rotating
-
 
 @pytest.mark.parametrize("by", BY, ids=str)
 @pytest.mark.parametrize("seed", range(25))

@@ -16,8 +16,6 @@ from shared_windows import FINAL, GENERAL_FINAL
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 GENERAL = ["auto", *GENERAL_FINAL]
 AGGS = {
     "n": sw.count(),

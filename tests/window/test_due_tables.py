@@ -10,8 +10,6 @@ from definitions import BITS
 import slidewise as sw
 from slidewise.aggregations.records import kinds
 
-pytestmark = pytest.mark.rotating
-
 # Their values decide the type, or their columns hold other values.
 ELSEWHERE = {"concat", "collect_distinct", *BITS, "count_distinct", "quantile"}
 ELSEWHERE |= {"median", "mode"}

@@ -17,8 +17,6 @@ import pytest
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 
 class Boom(Exception):  # noqa: N818 (a test raises it on purpose)
     pass

@@ -11,8 +11,6 @@ import pytest
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 
 def window(count=10, agg=None):
     w = sw.Window(agg or sw.sum())

@@ -19,8 +19,6 @@ import slidewise as sw
 from slidewise.aggregations.records import kinds
 from slidewise.window.algorithms import ALGORITHMS
 
-pytestmark = pytest.mark.rotating
-
 # Aggregations that do not widen.
 OTHERS = {"collect", "concat", "collect_distinct", *PAIRS, *BITS}
 SKETCHES = ("approx_quantile", "approx_count_distinct", "heavy_hitters")

@@ -13,8 +13,6 @@ import pytest
 
 import slidewise as sw
 
-pytestmark = pytest.mark.rotating
-
 MIN, MAX = -(2**63), 2**63 - 1
 
 
