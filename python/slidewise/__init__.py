@@ -44,9 +44,11 @@ from slidewise.keyed import KeyedWindows
 from slidewise.spec.durations import rows
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows.calendar import calendar, to_date
 from slidewise.spec.windows.delta import delta
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.session import session
+from slidewise.spec.windows.unbounded import unbounded
 from slidewise.spec.windows.until import until
 from slidewise.table.audit import audit
 from slidewise.table.explain import explain
@@ -76,6 +78,7 @@ __all__ = [
     "aggregation",
     "algorithms",
     "audit",
+    "calendar",
     "check_laws",
     "delta",
     "explain",
@@ -85,6 +88,8 @@ __all__ = [
     "rolling",
     "rows",
     "session",
+    "to_date",
+    "unbounded",
     "until",
 ]
 __all__ += aggregations.__all__

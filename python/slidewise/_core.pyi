@@ -182,6 +182,18 @@ class SortLayout:
     def flagged(self, flags: object) -> ArrowArray: ...
 
 @final
+class Calendar:
+    def __new__(
+        cls,
+        unit: str,
+        count: int,
+        shift: int | None,
+        day: int,
+        changes: Sequence[tuple[int, int]],
+    ) -> Self: ...
+    def starts(self, ends: object) -> tuple[ArrowArray, ArrowArray | None]: ...
+
+@final
 class PreparedQuery:
     def __new__(
         cls,

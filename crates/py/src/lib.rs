@@ -15,7 +15,7 @@
 //! spec keys
 //! dtype_inference udaf
 //! keyed_inputs requests sketches untyped
-//! catalogue hashing key_bytes row_numbers waiting
+//! calendars catalogue hashing key_bytes row_numbers waiting
 //! algorithms arrow batch_message clock inputs native
 //! errors forks object_store scalars schedules signals
 //! ```
@@ -25,6 +25,7 @@ mod answers;
 mod arrow;
 mod batch_message;
 mod bulk;
+mod calendars;
 mod catalogue;
 mod clock;
 mod columns;
@@ -79,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<keys::SortLayout>()?;
     module.add_class::<keyed::KeyedStore>()?;
     module.add_class::<prepared_query::PreparedQuery>()?;
+    module.add_class::<calendars::Calendar>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(waiting::copy_rows, module)?)?;

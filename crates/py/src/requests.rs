@@ -6,6 +6,7 @@ use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::{Closed, Length, Span};
 
+use crate::calendars::Calendar;
 use crate::native;
 
 /// `slidewise.aggregations.call.Call`.
@@ -53,6 +54,7 @@ pub(crate) struct SpanTicks {
     length: i64,
     closed: String,
     offset: i64,
+    calendar: Option<Py<Calendar>>,
 }
 
 impl SpanTicks {
@@ -61,9 +63,11 @@ impl SpanTicks {
         if self.length <= 0 {
             return Err(wrong());
         }
-        let length = match self.kind.as_str() {
-            "time" => Length::Time(self.length),
-            "rows" => Length::Rows(usize::try_from(self.length).unwrap_or(usize::MAX)),
+        let length = match (self.kind.as_str(), &self.calendar) {
+            ("time", None) => Length::Time(self.length),
+            ("rows", None) => Length::Rows(usize::try_from(self.length).unwrap_or(usize::MAX)),
+            ("unbounded", None) => Length::Unbounded,
+            ("calendar", Some(calendar)) => Length::Calendar(calendar.get().0),
             _ => return Err(wrong()),
         };
         let closed = match self.closed.as_str() {

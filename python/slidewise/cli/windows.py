@@ -16,8 +16,9 @@ def parse_window(text: str) -> RollingLike | HoppingLike | Query:
     r"""Reads a window of the command line.
 
     `1h`, `100rows`, or `3` for integer times; `1h every 5m`; `until:flag`,
-    `landmark:flag`, `delta:column:width` and `session:30m`. A colon in a column's name
-    is written `\:`.
+    `landmark:flag`, `delta:column:width`, `session:30m`, `calendar:1mo`,
+    `calendar:1mo:Europe/Berlin`, `to_date:1d` and `unbounded`. A colon in a column's
+    name is written `\:`.
 
     Example:
         >>> parse_window("1h"), parse_window("100rows"), parse_window("3")
@@ -26,24 +27,27 @@ def parse_window(text: str) -> RollingLike | HoppingLike | Query:
         (Query('1h', every='5m'), landmark('reset'))
         >>> parse_window("delta:km:5.0"), parse_window("session:30m")
         (delta('km', 5.0), session('30m'))
+        >>> parse_window("to_date:1d:Asia/Tokyo"), parse_window("unbounded")
+        (to_date('1d', tz='Asia/Tokyo'), unbounded())
     """
     if match := re.fullmatch(r"(.+?)\s+every\s+(.+)", text):
         return Query(parse_length(match[1]), every=parse_length(match[2]))
     word, *parts = split_colons(text)
     kind = _KINDS.get(word)
-    if kind is None or not parts:
+    needed = 0 if kind is None else kind.form.partition("[")[0].count(":")
+    if kind is None or (needed and not parts):
         return parse_length(text)
-    _, *wanted = kind.form.split(":")
-    if len(parts) != len(wanted) or not all(parts):
+    _, *wanted = re.split(r"\[?:", kind.form.rstrip("]"))
+    if not needed <= len(parts) <= len(wanted) or not all(parts):
         raise SpecError(
             f"cannot read --window {text!r}: write it {kind.form}, a colon in a "
             "column's name as \\:"
         )
     values = [
         part if what == "COLUMN" else parse_length(part)
-        for what, part in zip(wanted, parts, strict=True)
+        for what, part in zip(wanted, parts, strict=False)
     ]
-    return kind.of_document(dict(zip(kind.keys, values, strict=True)))
+    return kind.of_document(dict(zip(kind.keys, values or [True], strict=False)))
 
 
 def parse_length(text: str) -> WindowLike:

@@ -93,8 +93,12 @@ EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
 _FOREIGN = {"hr": "h", "t": "m", "l": "ms", "u": "us", "n": "ns"}
-# The longest month, quarter and year.
-_LONGEST = {"m": ("month", "31d"), "q": ("quarter", "92d"), "y": ("year", "366d")}
+# The longest month, quarter and year, and their units of the calendar.
+_LONGEST = {
+    "m": ("month", "31d", "1mo"),
+    "q": ("quarter", "92d", "1q"),
+    "y": ("year", "366d", "1y"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,21 +368,23 @@ def _foreign_unit(unit: str) -> str:
 
 
 def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
-    name, longest = _LONGEST[unit[0].lower()]
-    window: list[str | Argument] = [Argument("windows", longest)]
-    if given.name != "windows":
-        window = [f"window=sw.session({longest!r})"]
-    calendar = [
-        f"for calendar {name}s add a column of the {name}, give its name in ",
-        Argument("by"),
-        " and ",
-        *window,
-        "; or ",
-    ]
+    name, longest, short = _LONGEST[unit[0].lower()]
+    calendar: list[str | Argument] = []
+    if given.name == "windows":
+        calendar = [
+            f"give sw.calendar({short!r}) for a {name} back from each row, or "
+            f"sw.to_date({short!r}) for the {name} to date; or "
+        ]
+    elif given.name in ("window", "every"):
+        calendar = [
+            f"for calendar {name}s add a column of the {name}, give its name in ",
+            Argument("by"),
+            f" and window=sw.session({longest!r}); or ",
+        ]
     return SpecError(
         given,
         " has no fixed length: ",
-        *(calendar if given.name in ("windows", "window", "every") else ()),
+        *calendar,
         f"give months and years in days, e.g. '30d'{hint}",
     )
 

@@ -352,15 +352,15 @@ class Reach:
         request = KernelCall(frame(empty_table(schema)), spec)
         back = ahead = rows = 0
         waits = shifted = False
-        for kind, length, closed, offset in request.spans:
-            if kind == "rows":
-                rows = max(rows, length - 1)
+        for span in request.spans:
+            if span.kind == "rows":
+                rows = max(rows, span.length - 1)
                 continue
-            back = max(back, length + offset)
-            ahead = max(ahead, -offset)
-            peers = closed in ("right", "both") and spec.ties == "peers"
-            waits = waits or offset < 0 or (offset == 0 and peers)
-            shifted = shifted or offset != 0
+            back = max(back, span.length + span.offset)
+            ahead = max(ahead, -span.offset)
+            peers = span.closed in ("right", "both") and spec.ties == "peers"
+            waits = waits or span.offset < 0 or (span.offset == 0 and peers)
+            shifted = shifted or span.offset != 0
         return cls(back, ahead, rows, waits, shifted)
 
 

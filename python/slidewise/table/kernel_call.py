@@ -25,20 +25,24 @@ from slidewise.table.encoding import (
     KernelInputs,
     ValueColumns,
     group_codes,
+    one_column,
     row_numbers,
     with_nulls,
 )
 from slidewise.table.lowering import Plan, in_one_type, plan
 from slidewise.table.time_columns import (
     RowKeys,
+    TicksOf,
     order_by,
     read_times,
-    window_ticks,
+    subtract_clamped,
 )
 
 __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 
 _MAX_THREADS = 1 << 10
+# The span of windows whose ends are positions.
+_AMONG_POSITIONS = Span("time", 1, "both")
 # By default a thread is started for no fewer rows.
 _ROWS_PER_THREAD = 1 << 16
 
@@ -63,6 +67,15 @@ class QueryPoints:
     arrival: pa.Array | None
     noun: str
     by_position: bool = False
+
+    def take(self, rows: pa.Array) -> "QueryPoints":
+        """Some of them."""
+        ends, starts, groups, arrival = (
+            None if column is None else column.take(rows)
+            for column in (self.ends, self.starts, self.groups, self.arrival)
+        )
+        assert ends is not None, "points have ends"
+        return replace(self, ends=ends, starts=starts, groups=groups, arrival=arrival)
 
 
 class KernelCall:
@@ -96,6 +109,7 @@ class KernelCall:
             read_times(source.column(name), name) for name in spec.arrivals
         ]
         self.points: QueryPoints | None = None
+        self._places: pa.Array | None = None
         self.spans = [self.span(window) for window in spec.windows]
         self.inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
@@ -112,7 +126,7 @@ class KernelCall:
 
     def span(self, window: Window) -> Span:
         """A window in the ticks of the column of times."""
-        return window.span(lambda length: window_ticks(length, self.times))
+        return window.span(TicksOf(self.times))
 
     @cached_property
     def groups(self) -> pa.Array | None:
@@ -198,13 +212,18 @@ class KernelCall:
         """
         self.points = points
         windows = list(enumerate(self.spec.windows))
-        by_time = [at for at, window in windows if not window.by_position]
-        passes = [(by_time, points)] if by_time else []
+        plain = [
+            at
+            for at, window in windows
+            if not (window.by_position or window.by_calendar)
+        ]
+        answered = [self._pass(plain, points)] if plain else []
         for at, window in windows:
             if window.by_position:
                 ends = self._ends_at_rows if points is None else self._ends_at_points
-                passes.append(([at], ends(window)))
-        answered = [self._pass(*each) for each in passes]
+                answered.append(self._pass([at], ends(window)))
+            elif window.by_calendar:
+                answered.append({at: self._by_calendar(at)})
         found = {at: named for each in answered for at, named in each.items()}
         return [found[at] for at, _ in windows]
 
@@ -216,6 +235,52 @@ class KernelCall:
         """
         self.points = points
         return self._pass([at], points)[at]
+
+    def _by_calendar(self, at: int) -> dict[str, Result]:
+        """The results of a window that a calendar begins.
+
+        Kernels take windows whose starts go forward; those of a calendar that do not
+        are taken in several passes.
+        """
+        points = self._own_points if self.points is None else self.points
+        found, passes = self.spans[at].calendar.starts(points.ends)
+        points = replace(points, starts=pa.array(found))
+        if self.points is None and self.spec.ties == "rows" and points.arrival is None:
+            points = self._among_peers(at, points)
+        if passes is None or points.arrival is not None:
+            return self._pass([at], points)[at]
+        passes = pa.array(passes)
+        rows = [
+            pc.indices_nonzero(pc.equal(passes, number)) for number in passes.unique()
+        ]
+        parts = [self._pass([at], points.take(some), some)[at] for some in rows]
+        order = pc.sort_indices(pa.concat_arrays(rows))
+        return {
+            name: result._replace(
+                array=one_column([part[name].array for part in parts]).take(order)
+            )
+            for name, result in parts[0].items()
+        }
+
+    @property
+    def _own_points(self) -> QueryPoints:
+        """The rows as query points, without those of the history."""
+        keys = [
+            None if column is None else column.slice(self._history)
+            for column in self.rows
+        ]
+        return QueryPoints(keys[0], None, keys[1], keys[2], "row")
+
+    def _among_peers(self, at: int, points: QueryPoints) -> QueryPoints:
+        """The windows of the rows, each up to its row, as positions."""
+        places = self.positions.of_rows.slice(self._history)
+        before = points.starts
+        assert before is not None, "a calendar gives them"
+        if self.spec.windows[at].includes_start:
+            before = subtract_clamped(before, 1)
+        last = self.positions.at(before, points.groups, self.threads)
+        starts = pc.coalesce(pc.add(last, 1), self.positions.begins.take(places))
+        return replace(points, ends=places, starts=starts, by_position=True)
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
@@ -245,23 +310,34 @@ class KernelCall:
         )
 
     def _pass(
-        self, windows: list[int], points: QueryPoints | None
+        self,
+        windows: list[int],
+        points: QueryPoints | None,
+        places: pa.Array | None = None,
     ) -> dict[int, dict[str, Result]]:
-        """One pass of the kernel: the results by name, by window."""
+        """One pass of the kernel: the results by name, by window.
+
+        Args:
+            windows: The windows.
+            points: The query points; None for the rows.
+            places: The numbers of the points, if these are some of several passes.
+        """
+        self._places = places
         history = self._history if points is None else 0
         by_position = points is not None and points.by_position
         rows, layout = self.rows, self.layout if self.spec.is_hopping else None
         if by_position:
             rows = RowKeys(self.positions.of_rows, self.groups)
             layout = self.layout_by_position
-        self._compute_custom(windows, rows, points, history)
+        spans = [_AMONG_POSITIONS if by_position else self.spans[at] for at in windows]
+        self._compute_custom(windows, spans, rows, points, history)
         raises = self.spec.overflow == "raise"
         try:
             answers, beyond = _core.rolling(
                 rows,
                 self.inputs.columns,
                 list(self._calls),
-                [self.spans[at] for at in windows],
+                spans,
                 self.spec.ties,
                 points,
                 self.inputs.natives,
@@ -378,6 +454,7 @@ class KernelCall:
     def _compute_custom(
         self,
         windows: list[int],
+        spans: list[Span],
         rows: RowKeys,
         points: QueryPoints | None,
         history: int,
@@ -391,7 +468,7 @@ class KernelCall:
                     rows,
                     values.original.to_pylist(),
                     agg.functions,
-                    [self.spans[at] for at in windows],
+                    spans,
                     self.spec.ties,
                     points,
                     history,
@@ -467,6 +544,8 @@ class KernelCall:
     def _overflow_of(
         self, agg: Aggregation, window: Window, row: int, why: str
     ) -> ResultOverflowError:
+        if self._places is not None:
+            row = self._places[row].as_py()
         if self.name_row is not None:
             name = self.name_row(row)
         else:

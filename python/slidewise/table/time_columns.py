@@ -17,6 +17,7 @@ from slidewise.table.encoding import cast_lossless
 
 __all__ = [
     "RowKeys",
+    "TicksOf",
     "TimeColumn",
     "order_by",
     "read_times",
@@ -99,6 +100,27 @@ class TimeColumn:
             DataType(int64)
         """
         return ticks if self.unit is None else self.restore(ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class TicksOf:
+    """Lengths in the ticks of a column of times.
+
+    Attributes:
+        times: The column.
+    """
+
+    times: TimeColumn
+
+    def __call__(self, length: Length) -> int:
+        """As `window_ticks`."""
+        return window_ticks(length, self.times)
+
+    @property
+    def zone(self) -> str | None:
+        """The zone of the column; None without one."""
+        kind = self.times.original.type
+        return kind.tz if pa.types.is_timestamp(kind) else None
 
 
 def read_times(column: pa.Array, name: str) -> TimeColumn:

@@ -280,7 +280,7 @@ fn each_fold<A: Aggregation<i64>>(
     let mut plus = None;
     for (index, span) in &spans.0 {
         let (lo, hi) = span.bounds(point.at);
-        let shorter = known.filter(|(_, to)| *to == hi && lo <= hi);
+        let shorter = known.filter(|(from, to)| *to == hi && lo <= (*from).min(hi));
         if shorter.is_none() {
             (acc, edge) = (None, None);
             plus = point.plus.filter(|_| (lo..=hi).contains(&point.at));
@@ -324,11 +324,11 @@ fn each_raw_fold<M: Monoid>(
     mut emit: impl FnMut(usize, M::Partial),
 ) {
     let mut acc: Option<M::Partial> = None;
-    // The first entry of the window before, and the end of the windows.
-    let mut known: Option<(usize, i64)> = None;
+    // The first entry of the window before, and its bounds.
+    let mut known: Option<(usize, (i64, i64))> = None;
     for (index, span) in &spans.0 {
         let (lo, hi) = span.bounds(at);
-        let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
+        let longer = known.filter(|(_, (from, to))| *to == hi && lo <= (*from).min(hi));
         let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
         let first = match lo {
             i64::MIN => 0,
@@ -344,7 +344,7 @@ fn each_raw_fold<M: Monoid>(
                 None => older,
             });
         }
-        known = (lo <= hi).then_some((first, hi));
+        known = (lo <= hi).then_some((first, (lo, hi)));
         emit(*index, acc.clone().unwrap_or_else(|| monoid.identity()));
     }
 }

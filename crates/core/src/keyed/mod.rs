@@ -199,5 +199,5 @@ struct StoreRequest {
 
 /// Whether a store answers a span: it does not count entries, as a span of rows would need.
 pub fn answers(span: &Span) -> bool {
-    matches!(span.length, Length::Time(_))
+    !matches!(span.length, Length::Rows(_))
 }

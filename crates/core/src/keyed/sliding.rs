@@ -81,12 +81,16 @@ impl<P: Clone> Sliding<P> {
         windows.extend(times.iter().map(|time| span.bounds(time.time())));
         let mut rest = &windows[..];
         while let Some((from, end)) = rest.first() {
-            // The windows that hold the end of the first one: none if it is empty, as one
-            // that ends before all times, whose bounds are no times.
-            let count = match from <= end {
-                true => rest.partition_point(|(lo, hi)| lo <= end && lo <= hi),
-                false => 0,
-            };
+            // The windows that hold the end of the first one, as long as their starts go
+            // forward: none if it is empty, as one that ends before all times, whose bounds
+            // are no times.
+            let mut latest = *from;
+            let held = rest.iter().take_while(|(lo, hi)| {
+                let forward = latest <= *lo;
+                latest = *lo;
+                forward && lo <= end && lo <= hi && from <= end
+            });
+            let count = held.count();
             let (together, others) = rest.split_at(count.max(1));
             if together.len() < MIN_SHARED_TIMES
                 || !self.share(monoid, (shard, number), together, out)

@@ -22,7 +22,7 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
 ) -> Result<(), Error> {
     if spans
         .iter()
-        .any(|span| matches!(span.length, Length::Time(_)))
+        .any(|span| !matches!(span.length, Length::Rows(_)))
     {
         by_time(group, steps, query_points, spans, answers)?;
     }

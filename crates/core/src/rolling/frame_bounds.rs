@@ -2,6 +2,7 @@
 //!
 //! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
+use super::calendar::Calendar;
 use crate::simd::{SimdTask, dispatch_simd};
 
 /// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
@@ -22,11 +23,17 @@ pub enum FrameUnit {
     Rows,
 }
 
-/// The length of a window; both are positive.
+/// The length of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
+    /// Positive.
     Time(i64),
+    /// Positive.
     Rows(usize),
+    /// From the first row on.
+    Unbounded,
+    /// From a time of the calendar on. Calendars live as long as the process, which has few.
+    Calendar(&'static Calendar),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +52,11 @@ impl Span {
         let start = match (since, self.length) {
             (Some(since), _) => i128::from(since) - i128::from(self.offset),
             (None, Length::Time(length)) => end - i128::from(length),
-            (None, Length::Rows(_)) => i128::MIN / 2,
+            (None, Length::Rows(_) | Length::Unbounded) => i128::MIN / 2,
+            (None, Length::Calendar(calendar)) => match i64::try_from(end) {
+                Ok(end) => calendar.start(end).into(),
+                Err(_) => end,
+            },
         };
         let lo = start + i128::from(!self.closed.left());
         (lo, end - i128::from(!self.closed.right()))
@@ -106,8 +117,10 @@ impl<'a> FramePointers<'a> {
     /// The ranges of the rows from `position` on, which follow the rows of the previous
     /// call; `base` is added to both ends.
     pub fn fill(&mut self, position: usize, base: usize, lo: &mut [usize], hi: &mut [usize]) {
-        let Length::Time(length) = self.span.length else {
-            return self.fill_one_by_one(position, base, lo, hi);
+        let length = match self.span.length {
+            Length::Time(length) => Some(length),
+            Length::Unbounded => None,
+            _ => return self.fill_one_by_one(position, base, lo, hi),
         };
         if lo.len() < ROWS {
             return self.fill_one_by_one(position, base, lo, hi);
@@ -125,10 +138,14 @@ impl<'a> FramePointers<'a> {
     #[inline(always)]
     fn fill_together(
         &mut self,
-        length: i64,
+        length: Option<i64>,
         (position, base): (usize, usize),
         (lo, hi): (&mut [usize], &mut [usize]),
     ) {
+        let Some(length) = length else {
+            lo.fill(base);
+            return self.fill_hi(position, base, hi);
+        };
         let reach = length - i64::from(!self.span.closed.left());
         // Times ascend: if the first stays within int64, all others do.
         match self.times[position].checked_sub(reach) {
@@ -256,6 +273,11 @@ impl<'a> FramePointers<'a> {
     pub fn at(&mut self, position: usize) -> (usize, usize) {
         match self.span.length {
             Length::Rows(count) => ((position + 1).saturating_sub(count), position + 1),
+            Length::Unbounded => {
+                self.move_hi(position, self.times[position]);
+                (0, self.hi)
+            }
+            Length::Calendar(_) => unreachable!("windows of the calendar are ranges"),
             Length::Time(length) => {
                 let now = self.times[position];
                 // The least time in the window; `now` is always in it, so `lo` stops there.
@@ -305,7 +327,8 @@ impl<'a> FramePointers<'a> {
 /// Windows of many rows.
 struct Fill<'a, 'b> {
     pointers: &'a mut FramePointers<'b>,
-    length: i64,
+    /// `None` if unbounded.
+    length: Option<i64>,
     position: usize,
     base: usize,
     lo: &'a mut [usize],

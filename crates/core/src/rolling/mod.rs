@@ -19,6 +19,7 @@
 //! builds: the calling crate compiles them, and shares FiBA over numbers with its windows.
 
 pub mod as_of;
+pub mod calendar;
 pub mod delta_windows;
 mod filling;
 pub mod flag_windows;

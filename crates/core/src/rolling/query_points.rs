@@ -87,7 +87,7 @@ impl<'a> Ranges<'a> {
                 }
                 match span.length {
                     Length::Rows(count) => lo = lo.max(hi.saturating_sub(count)),
-                    Length::Time(_) => {
+                    _ => {
                         while lo < hi && before(lo, from) {
                             lo += 1;
                         }

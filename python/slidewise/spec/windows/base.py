@@ -13,6 +13,7 @@ from slidewise.spec.durations import Length
 
 __all__ = [
     "EXPLAINED",
+    "ColumnTicks",
     "Finder",
     "Order",
     "QueryTicks",
@@ -26,6 +27,19 @@ __all__ = [
 
 # The amount of a length in the ticks of a column of times.
 Ticks: TypeAlias = Callable[[Length], int]
+
+
+class ColumnTicks(Protocol):
+    """`Ticks`, and the zone of the column of times; None without one."""
+
+    @property
+    def zone(self) -> str | None:
+        """The zone; None without one."""
+
+    def __call__(self, length: Length) -> int:
+        """A length in ticks."""
+
+
 # "time" or "rows", and the amount.
 Slide: TypeAlias = tuple[str, int]
 EXPLAINED = "every row's window is found once, for all aggregations"
@@ -35,16 +49,18 @@ class Span(NamedTuple):
     """The range of a window before a row or query point, as the kernels take it.
 
     Attributes:
-        kind: "time" or "rows".
-        length: Its ticks or rows.
+        kind: "time", "rows", "unbounded" or "calendar".
+        length: Its ticks or rows; the most that it can have, if that varies.
         closed: "right", "left", "both" or "neither".
         offset: By how many ticks it is moved back.
+        calendar: The calendar that gives its start.
     """
 
     kind: str
     length: int
     closed: str
     offset: int = 0
+    calendar: Any = None
 
 
 class QueryTicks(NamedTuple):
@@ -109,6 +125,7 @@ class Window:
     Attributes:
         per_row: Whether there is one per row, as in `rolling`, not one per slide.
         by_position: Whether its ends are rows, and so may lie among rows of equal time.
+        by_calendar: Whether its length depends on its time.
         on_grid: Whether its ends are on a grid of times.
         chained: Whether its ends depend on earlier rows than its own.
         leaves_whole: Whether its rows leave together, when it is emitted.
@@ -122,6 +139,7 @@ class Window:
 
     per_row: ClassVar[bool] = True
     by_position: ClassVar[bool] = False
+    by_calendar: ClassVar[bool] = False
     on_grid: ClassVar[bool] = False
     chained: ClassVar[bool] = False
     leaves_whole: ClassVar[bool] = False
@@ -190,7 +208,7 @@ class Window:
         """Whether it always holds the row that it ends with."""
         return True
 
-    def span(self, ticks: Ticks) -> Span:
+    def span(self, ticks: ColumnTicks) -> Span:
         """Its range for kernels. By position, its start is found beforehand."""
         return Span("time", 1, "both")
 
@@ -234,6 +252,10 @@ class Window:
     def with_row(self) -> "Window":
         """The window of a query that ends with a row of its own."""
         return self
+
+    def closed_by(self, closed: str) -> "Window":
+        """The window with other ends, as `closed=` names them."""
+        raise does_not_apply(Argument("closed", closed), Argument("windows", self))
 
     def check_at(self, given: Argument) -> None:
         """Refuses an argument by which it would not end at a row, where it must."""

@@ -17,12 +17,14 @@ from slidewise.spec.durations import (
 )
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
+from slidewise.spec.windows.calendar import Calendar, ToDate
 from slidewise.spec.windows.delta import Delta
 from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
 from slidewise.spec.windows.row_count import RowCount
 from slidewise.spec.windows.session import Session
 from slidewise.spec.windows.trailing import Trailing
+from slidewise.spec.windows.unbounded import Unbounded
 from slidewise.spec.windows.until import Until
 
 __all__ = [
@@ -40,7 +42,15 @@ CLOSED = ("right", "left", "both", "neither")
 HOPPING_CLOSED = ("left", "right")
 
 # The kinds that users make by a function, and documents by a mapping.
-KINDS: tuple[type[Window], ...] = (Session, Until, Landmark, Delta)
+KINDS: tuple[type[Window], ...] = (
+    Session,
+    Until,
+    Landmark,
+    Delta,
+    Calendar,
+    ToDate,
+    Unbounded,
+)
 
 # A window of `rolling`, and one of `hopping`.
 RollingLike: TypeAlias = WindowLike | Window
@@ -110,8 +120,8 @@ def _rolling_window(
             "hopping"
         )
     if isinstance(window, Window):
-        _refuse_bounds(Argument("windows", window), closed, offset)
-        return window
+        _refuse_bounds(Argument("windows", window), "right", offset)
+        return window if closed == "right" else window.closed_by(closed)
     length = parse_length(window, "windows")
     if length.kind == "rows":
         _refuse_bounds(Argument("windows", Rows(length.amount)), closed, offset)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from slidewise.spec.windows.base import Order, Span, Ticks, Window
+from slidewise.spec.windows.base import ColumnTicks, Order, Span, Window
 
 __all__ = ["RowCount"]
 
@@ -33,7 +33,7 @@ class RowCount(Window):
         """The number of rows."""
         return self.count
 
-    def span(self, ticks: Ticks) -> Span:
+    def span(self, ticks: ColumnTicks) -> Span:
         """The number of rows."""
         return Span("rows", self.count, "right")
 

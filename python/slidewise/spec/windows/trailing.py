@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from slidewise.spec.durations import Length
-from slidewise.spec.windows.base import EXPLAINED, Span, Ticks, Window
+from slidewise.spec.windows.base import EXPLAINED, ColumnTicks, Span, Window
 
 __all__ = ["Trailing"]
 
@@ -73,7 +73,7 @@ class Trailing(Window):
         """With its ends and offset."""
         return Trailing(length, self.closed, self.offset)
 
-    def span(self, ticks: Ticks) -> Span:
+    def span(self, ticks: ColumnTicks) -> Span:
         """The length and the offset."""
         shift = 0 if self.offset is None else ticks(self.offset)
         return Span("time", ticks(self.length), self.closed, shift)

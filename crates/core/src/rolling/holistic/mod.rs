@@ -241,11 +241,11 @@ impl HolisticRun<'_, '_, '_> {
                     Some(ranges) => self.ranges(multiset, index, &ranges)?,
                     None => self.whole(multiset, index, *span)?,
                 },
-                (Some(steps), Length::Time(_)) => {
-                    self.as_of(multiset, (index, *span), steps, &positions)?;
-                }
                 (Some(steps), Length::Rows(count)) => {
                     self.latest_rows(multiset, (index, count), steps, &positions)?;
+                }
+                (Some(steps), _) => {
+                    self.as_of(multiset, (index, *span), steps, &positions)?;
                 }
             }
         }
