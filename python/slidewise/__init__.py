@@ -44,10 +44,11 @@ from slidewise.keyed import KeyedWindows
 from slidewise.spec.durations import rows
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows.calendar import calendar, to_date
+from slidewise.spec.windows.calendar import calendar
 from slidewise.spec.windows.delta import delta
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.session import session
+from slidewise.spec.windows.to_date import to_date
 from slidewise.spec.windows.unbounded import unbounded
 from slidewise.spec.windows.until import until
 from slidewise.table.audit import audit

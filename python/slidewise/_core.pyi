@@ -18,6 +18,7 @@ from slidewise.window.time_codec import Clock
 __all__ = [
     "ArrowArray",
     "Bloom",
+    "Calendar",
     "CountMin",
     "KeyedStore",
     "PreparedQuery",

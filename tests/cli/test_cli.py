@@ -294,7 +294,7 @@ def test_explain_words_of_every_window(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--window", "1 month"], "give its name in --by and --window 31d; or give"),
+        (["--window", "1 month"], "give --window calendar:1mo for a month back"),
         (["--window", "0"], "longer than zero"),
         (["--window", "-5"], "--window -5 must be longer than zero"),
         (["--window", "1h"], "give --window as an int"),

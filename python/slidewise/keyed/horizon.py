@@ -180,7 +180,8 @@ class Horizon:
         A window without a length may begin anywhere before its end: it is whole at the
         bound of eviction or later.
         """
-        return evicted if window.timed is None else evicted + self.leaving(window)
+        reaches = window.reach(self.query.ticks_of) > 0
+        return evicted + self.leaving(window) if reaches else evicted
 
     def check(
         self,
@@ -206,7 +207,8 @@ class Horizon:
             return
         times = self.query.times
         for window in windows:
-            latest = evicted if window.timed is None else min(lost, evicted)
+            reaches = window.reach(self.query.ticks_of) > 0
+            latest = min(lost, evicted) if reaches else evicted
             earliest = self._earliest(window, latest)
             bound = min(max(earliest, EARLIEST), LATEST)
             behind = pc.index(pc.less(ticks, bound), True).as_py()

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.polars import is_lazy
@@ -176,6 +176,9 @@ class Queries:
     ) -> dict[str, Result]:
         """The results of query points by column, window by window."""
         spans = view.horizon.windows(windows)
+        if valid_until:
+            for window in spans:
+                window.check_expiry(Argument("valid_until", True))
         if view.reader is None:
             with self._state:
                 # A call that failed meanwhile has rolled the state back.

@@ -164,6 +164,8 @@ def _check_streamable(query: KeyedQuery) -> None:
                 " lets windows end after their row, which cannot be answered while "
                 "rows arrive: give an offset of zero or more",
             )
+        if query.emit == "change":
+            window.check_expiry(Argument("emit", query.emit))
     if spec.on in spec.by:
         raise SpecError(f"by= names {spec.on!r}, the column of times")
     if spec.arrival is not None and query.emit != "arrival":

@@ -367,13 +367,30 @@ def _foreign_unit(unit: str) -> str:
     return known if known in UNITS and unit not in _CALENDAR else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Calendar:
+    """A window that a message offers, in a call and on the command line."""
+
+    function: str
+    unit: str
+
+    def __repr__(self) -> str:
+        return f"sw.{self.function}({self.unit!r})"
+
+    def __str__(self) -> str:
+        return f"{self.function}:{self.unit}"
+
+
 def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
     name, longest, short = _LONGEST[unit[0].lower()]
     calendar: list[str | Argument] = []
     if given.name == "windows":
         calendar = [
-            f"give sw.calendar({short!r}) for a {name} back from each row, or "
-            f"sw.to_date({short!r}) for the {name} to date; or "
+            "give ",
+            Argument("windows", _Calendar("calendar", short)),
+            f" for a {name} back from each row, or ",
+            Argument("windows", _Calendar("to_date", short)),
+            f" for the {name} to date; or ",
         ]
     elif given.name in ("window", "every"):
         calendar = [

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.keyed.columns import LATEST
 from slidewise.spec.durations import Length
 from slidewise.spec.spec import Spec, derive
 from slidewise.table.equality import equal_values
@@ -40,10 +41,12 @@ def key_of(point: pa.Table, spec: Spec) -> dict[str, Any]:
 
 
 def longest(spec: Spec, times: TimeColumn) -> int:
-    """The distance from a row to the end of its last window, in ticks."""
-    return max(
-        window.reach(lambda n: window_ticks(n, times)) for window in spec.windows
-    )
+    """The distance from a row to the end of its last window, in ticks.
+
+    Windows without a start have no last one: of the others.
+    """
+    found = (window.reach(lambda n: window_ticks(n, times)) for window in spec.windows)
+    return max((reach for reach in found if reach < LATEST), default=0)
 
 
 class Expected:

@@ -260,6 +260,9 @@ class Window:
     def check_at(self, given: Argument) -> None:
         """Refuses an argument by which it would not end at a row, where it must."""
 
+    def check_expiry(self, given: Argument) -> None:
+        """Refuses an argument that asks when its rows leave, if that is not known."""
+
     def check_keep(self, keep: Length) -> None:
         """Refuses a `keep=` that does not go with it."""
         length = self.timed

@@ -1,4 +1,4 @@
-"""`Calendar` and `ToDate`: windows that begin at a time of the calendar."""
+"""`Calendar`: the rows of a unit of the calendar up to a row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import slidewise._core as _core
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.arguments import one_of
 from slidewise.spec.durations import UNITS, Length
-from slidewise.spec.windows.base import ColumnTicks, Span, Ticks, Window
+from slidewise.spec.windows.base import ColumnTicks, Span, Ticks, Window, does_not_apply
 from slidewise.spec.zones import offset_changes, zone_name
 
-__all__ = ["Calendar", "ToDate", "calendar", "to_date"]
+__all__ = ["Calendar", "calendar", "checked"]
 
 # Of each unit: "days" or "months", how many, and the most days that it can have.
 _UNITS = {
@@ -113,13 +113,9 @@ class Calendar(Window):
         day = ticks(Length("time", UNITS["d"], self.unit, "windows"))
         return (_UNITS[self.unit][2] + _OFFSETS) * day
 
-    def with_length(self, length: Length) -> Window:
-        """Refused: windows of a length begin elsewhere."""
-        raise SpecError(
-            length.given,
-            f" does not apply beside the window {self!r}: leave it out, or ask "
-            "KeyedWindows of their own",
-        )
+    def check_expiry(self, given: Argument) -> None:
+        """Refused: a row that left may be in a later window again."""
+        raise does_not_apply(given, f"the window {self!r}, whose length varies")
 
     def closed_by(self, closed: str) -> Self:
         """The window with other ends."""
@@ -140,35 +136,12 @@ class Calendar(Window):
     def of_document(cls, given: Mapping[str, Any]) -> Self:
         """By the function."""
         unit, tz, start = (given.get(key) for key in cls.keys)
-        return cls(*_checked(cls.keys[0], unit, tz, "mon" if start is None else start))
+        return cls(*checked(cls.keys[0], unit, tz, "mon" if start is None else start))
 
     def __repr__(self) -> str:
         name, *others = self.document.items()
         given = [repr(name[1]), *(f"{key}={value!r}" for key, value in others)]
         return f"{name[0]}({', '.join(given)})"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ToDate(Calendar):
-    """A window that begins with the calendar unit that holds its row.
-
-    Made by `to_date`. The attributes are those of `Calendar`.
-    """
-
-    keys: ClassVar[tuple[str, ...]] = ("to_date", "tz", "start")
-    form: ClassVar[str] = "to_date:UNIT[:TZ]"
-    closes: ClassVar[tuple[str, ...]] = ("right", "left")
-    begins_with_unit: ClassVar[bool] = True
-
-    @property
-    def interval(self) -> str:
-        """Its ends."""
-        return f"[the first instant of the {self.unit}{self._zone}, {self._end}"
-
-    @property
-    def includes_start(self) -> bool:
-        """Always."""
-        return True
 
 
 @lru_cache(maxsize=256)
@@ -184,9 +157,10 @@ def _calendar(
     return _core.Calendar(unit, count, shift, day, [t for t in ticks if t[0] < 2**63])
 
 
-def _checked(
+def checked(
     function: str, unit: object, tz: object, start: object
 ) -> tuple[str, str | None, str]:
+    """The arguments of `calendar` or `to_date`, checked."""
     if not isinstance(unit, str) or unit not in _UNITS:
         known = ", ".join(map(repr, _UNITS))
         raise SpecError(f"{function}() takes one of {known}, got {unit!r}")
@@ -236,35 +210,4 @@ def calendar(unit: str, *, tz: Any = None, start: str = "mon") -> Calendar:
         >>> out["n_calendar_1mo"].to_pylist()
         [1, 2, 2]
     """
-    return Calendar(*_checked("calendar", unit, tz, start))
-
-
-def to_date(unit: str, *, tz: Any = None, start: str = "mon") -> ToDate:
-    """From the first instant of a calendar unit up to a row: month to date.
-
-    Args:
-        unit: `"1d"`, `"1w"`, `"1mo"`, `"1q"` (from January, April, July or October) or
-            `"1y"`.
-        tz: The zone of local time, such as `"Europe/Berlin"`; by default that of the
-            column of times. Times without a zone are in UTC.
-        start: The first day of weeks.
-
-    Returns:
-        A window for `windows=`.
-
-    Raises:
-        SpecError: If there is no such unit or zone.
-
-    Cost: as a window of a length. The first use of a zone takes 0.2 s.
-
-    Example:
-        >>> import pyarrow as pa, slidewise as sw
-        >>> from datetime import datetime
-        >>> days = [datetime(2026, 2, 28), datetime(2026, 3, 1), datetime(2026, 3, 28)]
-        >>> table = pa.table({"t": pa.array(days, pa.timestamp("s"))})
-        >>> out = sw.rolling(table, on="t", windows=sw.to_date("1mo"),
-        ...                  aggs={"n": sw.count()})
-        >>> out["n_to_date_1mo"].to_pylist()
-        [1, 1, 2]
-    """
-    return ToDate(*_checked("to_date", unit, tz, start))
+    return Calendar(*checked("calendar", unit, tz, start))

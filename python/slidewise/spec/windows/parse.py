@@ -17,12 +17,13 @@ from slidewise.spec.durations import (
 )
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
-from slidewise.spec.windows.calendar import Calendar, ToDate
+from slidewise.spec.windows.calendar import Calendar
 from slidewise.spec.windows.delta import Delta
 from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
 from slidewise.spec.windows.row_count import RowCount
 from slidewise.spec.windows.session import Session
+from slidewise.spec.windows.to_date import ToDate
 from slidewise.spec.windows.trailing import Trailing
 from slidewise.spec.windows.unbounded import Unbounded
 from slidewise.spec.windows.until import Until

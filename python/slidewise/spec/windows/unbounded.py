@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 from slidewise.errors import SpecError
 from slidewise.spec.arguments import one_of
-from slidewise.spec.durations import Length
 from slidewise.spec.windows.base import ColumnTicks, Span, Ticks, Window
 
 __all__ = ["Unbounded", "unbounded"]
@@ -52,14 +51,6 @@ class Unbounded(Window):
     def reach(self, ticks: Ticks) -> int:
         """The largest int64."""
         return 2**63 - 1
-
-    def with_length(self, length: Length) -> Window:
-        """Refused."""
-        raise SpecError(
-            length.given,
-            f" does not apply beside the window {self!r}: leave it out, or ask "
-            "KeyedWindows of their own",
-        )
 
     def closed_by(self, closed: str) -> Self:
         """The window with another end."""
