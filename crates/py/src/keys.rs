@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use slidewise_core::rolling::delta_windows::delta_starts;
 use slidewise_core::rolling::flag_windows::Since;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
-use slidewise_core::rolling::{self, SortLayout as CoreLayout};
+use slidewise_core::rolling::{self, OwnRows, SortLayout as CoreLayout};
 
 use crate::arrow::{ArrowArray, NumberArray, import_codes};
 use crate::errors::kernel_error;
@@ -34,11 +34,20 @@ pub(crate) struct QueryPoints<'py> {
     starts: Option<Bound<'py, PyAny>>,
     groups: Option<Bound<'py, PyAny>>,
     arrival: Option<Bound<'py, PyAny>>,
+    own: Option<Bound<'py, PyAny>>,
 }
 
 impl QueryPoints<'_> {
     pub(crate) fn import(self) -> PyResult<SortKeys> {
-        SortKeys::import(&self.ends, self.starts, self.groups, self.arrival)
+        let keys = SortKeys::import(&self.ends, self.starts, self.groups, self.arrival)?;
+        let own = self
+            .own
+            .map(|own| NumberArray::import_keys(&own, "own rows"));
+        let own = own.transpose()?;
+        match own.as_ref().is_none_or(|own| own.len() == keys.len()) {
+            true => Ok(SortKeys { own, ..keys }),
+            false => Err(PyValueError::new_err("own rows differ in length")),
+        }
     }
 }
 
@@ -49,6 +58,7 @@ pub(crate) struct SortKeys {
     since: Option<Int64Array>,
     groups: Option<UInt32Array>,
     arrival: Option<Int64Array>,
+    own: Option<Int64Array>,
 }
 
 fn slice(keys: &Option<Int64Array>) -> Option<&[i64]> {
@@ -71,6 +81,7 @@ impl SortKeys {
             since: column(since, "since")?,
             groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: column(arrival, "arrival")?,
+            own: None,
         };
         if keys.lengths().all(|length| length == keys.len()) {
             return Ok(keys);
@@ -106,7 +117,13 @@ impl SortKeys {
             since: slice(&self.since),
             groups: self.groups(),
             arrival: self.arrival(),
+            own: self.own().map(|rows| OwnRows { rows, first: 0 }),
         }
+    }
+
+    /// The row of the table that each query point is.
+    pub(crate) fn own(&self) -> Option<&[i64]> {
+        slice(&self.own)
     }
 
     /// The number of groups. Codes are dense over rows and query points together.
@@ -140,6 +157,10 @@ pub(crate) fn check(
     query_points.group_count(rows.len())?;
     let alike = rows.groups.is_some() == query_points.groups.is_some()
         && rows.arrival.is_some() == query_points.arrival.is_some();
+    let known = |row: &i64| usize::try_from(*row).is_ok_and(|row| row < rows.len());
+    if !query_points.own().unwrap_or_default().iter().all(known) {
+        return Err(PyValueError::new_err("own rows are not rows"));
+    }
     if alike {
         return Ok(());
     }

@@ -55,8 +55,9 @@ pub(crate) fn rolling_udaf_column<'py>(
         ..Request::new(rows.times(), &[], &[], &spans)
     };
     let rows = request.answer_count();
-    // Tables with history or an order of arrival use pending terms.
-    if history == 0 && request.arrival.is_none() {
+    // Tables with history, an order of arrival or windows without their row use pending terms.
+    let whole = request.at.is_none_or(|at| at.own.is_none());
+    if whole && history == 0 && request.arrival.is_none() {
         let functions = udafs[0].functions()?;
         return Eager::new(&udaf_calls, &functions, (spans.len(), rows)).run(&request, values);
     }

@@ -10,7 +10,7 @@ from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
 from slidewise.spec.query import Query
-from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
+from slidewise.spec.spec import EXCLUDE, NAN, OVERFLOW, TIES, Spec
 from slidewise.spec.windows.parse import CLOSED, are_hopping
 
 __all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec"]
@@ -23,6 +23,7 @@ _FLAGS = (
     "arrival",
     "closed",
     "offset",
+    "exclude",
     "ties",
     "nan",
     "overflow",
@@ -79,6 +80,11 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         "--offset",
         metavar="LENGTH",
         help="how much earlier windows end, or hops begin after the epoch",
+    )
+    parser.add_argument(
+        "--exclude",
+        choices=EXCLUDE,
+        help="leave the row itself out of its window; rows of its time stay",
     )
     parser.add_argument(
         "--ties",
@@ -157,7 +163,7 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
                 "--empty is for hopping windows: add --every, or leave it out"
             )
         return Spec.make(**given)
-    for name in ("arrival", "ties"):
+    for name in ("arrival", "exclude", "ties"):
         if given.pop(name, "peers") != "peers":
             raise SpecError(
                 f"--{name} does not go with windows that have one result each: leave "

@@ -25,11 +25,12 @@ def answering(shard: Shard, *, among_peers: bool = False) -> "FromEntries | From
 
     Args:
         shard: The state.
-        among_peers: Whether each row of the table is answered: with `ties="rows"`, its
-            window ends among its peers, which have one time in the index.
+        among_peers: Whether each row of the table is answered: with `ties="rows"` or
+            `exclude=`, its window has some of its peers, which have one time in the
+            index.
     """
     query = shard.query
-    folds = query.folds and not (among_peers and query.spec.ties == "rows")
+    folds = query.folds and not (among_peers and query.divides_peers)
     return FromEntries(shard) if folds else FromRows(shard)
 
 
@@ -83,6 +84,8 @@ class FromEntries:
     def arrive(self, rows: pa.Table) -> list[pa.Array]:
         """Inserts the rows of a batch; gives their results as of arrival."""
         query, shard = self._query, self._shard
+        if query.spec.exclude:
+            return FromRows(shard).arrive(rows)
         if query.spec.arrival is None:
             shard.append(query.sort_batch(rows), pending=False)
             shard.apply()

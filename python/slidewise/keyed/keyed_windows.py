@@ -142,6 +142,7 @@ class KeyedWindows:
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
+        exclude: str | None = None,
         empty: bool = False,
         overflow: str = "raise",
         emit: str | None = None,

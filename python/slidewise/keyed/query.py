@@ -6,7 +6,7 @@ calls the kernels of tables, so its results equal those of tables.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -237,7 +237,12 @@ class KeyedQuery:
     def finds_rows(self) -> bool:
         """Whether rows must be found again after their arrival."""
         again = self.then_by or self.deletes is not None or self.corrects
-        return not self.folds or self.spec.ties == "rows" or bool(again)
+        return not self.folds or self.divides_peers or bool(again)
+
+    @property
+    def divides_peers(self) -> bool:
+        """Whether the window of a row has some rows of its time, and lacks others."""
+        return self.spec.ties == "rows" or self.spec.exclude is not None
 
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.
@@ -500,21 +505,46 @@ class KeyedQuery:
         """The results of new rows, over earlier rows and those that arrived first."""
         points = self.query_points(rows)
         if self.spec.arrival is None and not self.rows:
-            both = pa.concat_tables([earlier, self.stored(rows)]).combine_chunks()
-            return self.answer_points(self.sort(both) if self.then_by else both, points)
+            new = self._numbered(self.stored(rows))
+            both = pa.concat_tables([earlier, new], promote_options="default")
+            both = both.combine_chunks()
+            both = self.sort(both) if self.then_by else both
+            return self._answer_new(both, points, self.spec_of_points)
         # rows(n) holds the latest rows that have arrived, so it depends on arrival.
         spec = derive(self.spec, arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
-        new = self.sort_batch(rows)
+        new = self.sort_batch(self._numbered(rows))
+        numbers = [new[NUMBER]] if self.spec.exclude else []
         new = self.stored(new).append_column(ARRIVAL, self.arrivals(new))
+        new = append_columns(new, [NUMBER] * len(numbers), numbers)
         before = 0 if self.spec.arrival is None else EARLIEST
         earlier = earlier.append_column(ARRIVAL, _repeated(before, len(earlier)))
-        both = pa.concat_tables([earlier, new]).combine_chunks()
+        both = pa.concat_tables([earlier, new], promote_options="default")
+        both = both.combine_chunks()
         if self.then_by and self.spec.arrival is None:
             both = self.sort(both)
+        return self._answer_new(both, points, spec)
+
+    def _numbered(self, rows: pa.Table) -> pa.Table:
+        """New rows with their numbers, if they are to be found among others."""
+        if not self.spec.exclude:
+            return rows
+        return rows.append_column(NUMBER, row_numbers(len(rows)).cast(pa.int64()))
+
+    def _answer_new(
+        self, both: pa.Table, points: pa.Table, spec: Spec
+    ) -> list[pa.Array]:
+        """The results of new rows among others, at the points that they are."""
+        # Rows of a batch arrive together, and see one another.
+        spec = derive(spec, ties="peers")
         _, request = self.request([both], spec)
         request.name_row = self.naming(points)
-        return _columns(request, query_points_of(frame(points), request, spec))
+        at = query_points_of(frame(points), request, spec)
+        if spec.exclude:
+            numbers = row_numbers(len(points)).cast(pa.int64())
+            own = pc.index_in(numbers, one_array(both.column(NUMBER)))
+            at = replace(at, own=own.cast(pa.int64()))
+        return _columns(request, at)
 
     def arrivals(self, rows: pa.Table) -> pa.Array:
         """When rows of a batch arrived: as `arrival=` says, or all together."""

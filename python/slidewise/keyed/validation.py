@@ -166,6 +166,16 @@ def _check_streamable(query: KeyedQuery) -> None:
             )
         if query.emit == "change":
             window.check_expiry(Argument("emit", query.emit))
+    if spec.exclude and query.emit not in ("arrival", "final"):
+        raise SpecError(
+            Argument("exclude", spec.exclude),
+            " does not go with ",
+            Argument("emit", query.emit),
+            ", whose windows do not end at rows: use ",
+            Argument("emit", "final"),
+            " or ",
+            Argument("emit", "arrival"),
+        )
     if spec.on in spec.by:
         raise SpecError(f"by= names {spec.on!r}, the column of times")
     if spec.arrival is not None and query.emit != "arrival":

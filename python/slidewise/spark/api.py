@@ -48,6 +48,7 @@ def rolling(
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    exclude: str | None = None,
     overflow: str = "raise",
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
@@ -88,6 +89,8 @@ def rolling(
             see one another: Spark keeps no order between them.
         min_rows: int; a window with fewer values that are not null gives null.
         offset: A window length: how much earlier windows end, such as `"5m"`.
+        exclude: `"self"` leaves the row itself out of its window; rows of its time
+            stay. Streams take it with `emit="final"` and `"arrival"`.
         overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream
             that has failed may continue from its checkpoint with `"null"`.
         then_by: str or list of str, the columns that order rows of equal time, each as

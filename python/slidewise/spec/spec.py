@@ -28,7 +28,7 @@ from slidewise.spec.arguments import (
 )
 from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
-from slidewise.spec.durations import WindowLike
+from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
 from slidewise.spec.windows.parse import (
@@ -42,6 +42,7 @@ from slidewise.spec.windows.parse import (
 )
 
 __all__ = [
+    "EXCLUDE",
     "NAN",
     "OVERFLOW",
     "TIES",
@@ -62,6 +63,7 @@ __all__ = [
 TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
+EXCLUDE = ("self",)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -87,6 +89,7 @@ class Spec:
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, the columns if several, or None.
         min_rows: Windows with fewer values are null.
+        exclude: "self" if the window of a row does not hold that row, else None.
         empty: Whether hopping windows without rows are included.
         several: Whether there may be several hopping windows, which a column names.
         overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
@@ -115,6 +118,7 @@ class Spec:
     nan: str
     arrival: str | tuple[str, ...] | None
     min_rows: int
+    exclude: str | None = None
     empty: bool = False
     several: bool = False
     overflow: str = field(default="raise", metadata={"canonical": False})
@@ -144,6 +148,7 @@ class Spec:
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
+        exclude: str | None = None,
         empty: bool = False,
         overflow: str = "raise",
     ) -> None:
@@ -164,7 +169,8 @@ class Spec:
     def _of(cls, **values: Any) -> "Spec":
         """A Spec of these attributes, which are valid."""
         spec = object.__new__(cls)
-        defaults = {"empty": False, "several": False, "overflow": "raise", "_given": {}}
+        defaults: dict[str, Any] = {"exclude": None, "empty": False, "several": False}
+        defaults |= {"overflow": "raise", "_given": {}}
         spec._set(defaults | values)
         return spec
 
@@ -233,6 +239,7 @@ class Spec:
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
+        exclude: str | None = None,
         overflow: str = "raise",
     ) -> "Spec":
         """Validates the arguments of `slidewise.rolling`.
@@ -258,9 +265,14 @@ class Spec:
             nan=one_of(nan, "nan", NAN),
             arrival=check_arrival(arrival),
             min_rows=check_min_rows(min_rows),
+            exclude=None if exclude is None else one_of(exclude, "exclude", EXCLUDE),
             overflow=one_of(overflow, "overflow", OVERFLOW),
             _given=given,
         )
+        if spec.exclude and offset is not None and parse_offset(offset).amount < 0:
+            raise does_not_apply(
+                Argument("exclude", exclude), Argument("offset", offset)
+            )
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, ends)
         for window in spec.windows:

@@ -381,6 +381,9 @@ def _query_points(
         groups=some(request.groups),
         arrival=some(request.arrival),
         noun="row",
+        own=some(row_numbers(len(request.times.ticks)).cast(pa.int64()))
+        if request.spec.exclude
+        else None,
     )
 
 

@@ -76,6 +76,7 @@ def explain(
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    exclude: str | None = None,
     overflow: str = "raise",
     empty: bool = False,
     threads: int | None = None,
@@ -99,6 +100,7 @@ def explain(
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or several, for `rolling`.
         min_rows: A window with fewer values gives null.
+        exclude: "self" if windows leave their row out.
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".
         empty: Whether `hopping` includes windows without rows.

@@ -59,6 +59,8 @@ class QueryPoints:
         noun: The name of a query point in messages.
         by_position: Whether `ends` and `starts` are positions of the rows in the order
             of key and time, and both belong to the window.
+        own: The number of the row that each point is, which its window leaves out; None
+            if they are not rows, or windows hold theirs.
     """
 
     ends: pa.Array
@@ -67,15 +69,24 @@ class QueryPoints:
     arrival: pa.Array | None
     noun: str
     by_position: bool = False
+    own: pa.Array | None = None
 
     def take(self, rows: pa.Array) -> "QueryPoints":
         """Some of them."""
-        ends, starts, groups, arrival = (
+        ends, starts, groups, arrival, own = (
             None if column is None else column.take(rows)
-            for column in (self.ends, self.starts, self.groups, self.arrival)
+            for column in (
+                self.ends,
+                self.starts,
+                self.groups,
+                self.arrival,
+                self.own,
+            )
         )
         assert ends is not None, "points have ends"
-        return replace(self, ends=ends, starts=starts, groups=groups, arrival=arrival)
+        return replace(
+            self, ends=ends, starts=starts, groups=groups, arrival=arrival, own=own
+        )
 
 
 class KernelCall:
@@ -217,10 +228,13 @@ class KernelCall:
             for at, window in windows
             if not (window.by_position or window.by_calendar)
         ]
+        if points is None and self.spec.exclude:
+            points = self._own_points
         answered = [self._pass(plain, points)] if plain else []
         for at, window in windows:
             if window.by_position:
-                ends = self._ends_at_rows if points is None else self._ends_at_points
+                at_rows = self.points is None
+                ends = self._ends_at_rows if at_rows else self._ends_at_points
                 answered.append(self._pass([at], ends(window)))
             elif window.by_calendar:
                 answered.append({at: self._by_calendar(at)})
@@ -269,7 +283,11 @@ class KernelCall:
             None if column is None else column.slice(self._history)
             for column in self.rows
         ]
-        return QueryPoints(keys[0], None, keys[1], keys[2], "row")
+        own = None
+        if self.spec.exclude:
+            own = row_numbers(len(self.times.ticks)).cast(pa.int64())
+            own = own.slice(self._history)
+        return QueryPoints(keys[0], None, keys[1], keys[2], "row", own=own)
 
     def _among_peers(self, at: int, points: QueryPoints) -> QueryPoints:
         """The windows of the rows, each up to its row, as positions."""
@@ -280,13 +298,18 @@ class KernelCall:
             before = subtract_clamped(before, 1)
         last = self.positions.at(before, points.groups, self.threads)
         starts = pc.coalesce(pc.add(last, 1), self.positions.begins.take(places))
-        return replace(points, ends=places, starts=starts, by_position=True)
+        ends = self._last_places(places)
+        return replace(points, ends=ends, starts=starts, by_position=True, own=None)
+
+    def _last_places(self, places: pa.Array) -> pa.Array:
+        """The last positions of windows that end with the rows at some positions."""
+        return pc.subtract(places, 1) if self.spec.exclude else places
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
         places = self.positions.of_rows.slice(self._history)
         return QueryPoints(
-            ends=places,
+            ends=self._last_places(places),
             starts=window.starts(self.positions).take(places),
             groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
@@ -505,7 +528,8 @@ class KernelCall:
         """Whether every window holds a row, for any data."""
         if self.spec.is_hopping:
             return not self.spec.empty
-        return self.points is None and window.holds_its_row
+        holds_its_row = window.holds_its_row and not self.spec.exclude
+        return self.points is None and holds_its_row
 
     def _never_null(self, agg: Aggregation, plan: Plan) -> bool:
         """Whether every window with a row has a result."""

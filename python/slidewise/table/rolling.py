@@ -44,6 +44,7 @@ def rolling(
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    exclude: str | None = None,
     overflow: str = "raise",
     at: None = None,
     threads: int | None = None,
@@ -65,6 +66,7 @@ def rolling(
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    exclude: str | None = None,
     overflow: str = "raise",
     at: TableT,
     threads: int | None = None,
@@ -86,6 +88,7 @@ def rolling(
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    exclude: str | None = None,
     overflow: str = "raise",
     at: Any = None,
     threads: int | None = None,
@@ -139,6 +142,8 @@ def rolling(
             of arrival, then in table order.
         min_rows: A window with fewer values that are not null gives null. Counts are
             always given.
+        exclude: "self" leaves the row itself out of its window; rows of its time stay
+            (EXCLUDE CURRENT ROW in SQL). `rows(n)` then holds the n rows before it.
         offset: How much earlier windows end: with `"5m"` a window holds rows that are
             at least five minutes old.
         overflow: An integer result beyond its type raises `ResultOverflowError`

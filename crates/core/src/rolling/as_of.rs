@@ -3,10 +3,16 @@
 //! Rows enter a window in their order of arrival, ties kept apart, and each queries its
 //! range of times. FiBA takes late rows: no row costs more than O(log n) combines.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
 use super::frame_bounds::clamp;
-use super::{ArrivalStep, Error, Group, Length, QueryPoints, RowAnswers, Sink, Span};
+use super::{ArrivalStep, Error, Group, Length, OwnRows, QueryPoints, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
+use crate::monoid::Monoid;
 use crate::window::fiba::Fiba;
 use crate::window::{Ties, Window};
 
@@ -24,11 +30,17 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
         .iter()
         .any(|span| !matches!(span.length, Length::Rows(_)))
     {
-        by_time(group, steps, query_points, spans, answers)?;
+        match query_points.own {
+            Some(own) => by_time_without(group, steps, (query_points, own), spans, answers)?,
+            None => by_time(group, steps, query_points, spans, answers)?,
+        }
     }
     for (index, span) in spans.iter().enumerate() {
         if let Length::Rows(count) = span.length {
-            by_rows(group, steps, (index, count), answers)?;
+            match query_points.own {
+                Some(own) => by_rows_without(group, steps, own, (index, count), answers)?,
+                None => by_rows(group, steps, (index, count), answers)?,
+            }
         }
     }
     Ok(())
@@ -62,6 +74,130 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
             answers.lower(group.aggregation, &partial);
             answers.put(index, point)?;
         }
+    }
+    Ok(())
+}
+
+/// The rows of a group by their positions in the order of time and arrival.
+///
+/// Windows that leave their own row out are in a tree by position, so that a row is a position
+/// of its own.
+struct Positions {
+    times: Vec<i64>,
+    of_rows: HashMap<usize, usize>,
+}
+
+impl Positions {
+    fn new<A: Monoid>(group: &Group<'_, A>) -> Self {
+        let mut order: Vec<usize> = (0..group.rows.len()).collect();
+        order.sort_by_key(|place| group.times[*place]);
+        let positions = order.iter().enumerate();
+        let positions = positions.map(|(position, place)| (group.rows[*place], position));
+        Self {
+            of_rows: positions.collect(),
+            times: order.iter().map(|place| group.times[*place]).collect(),
+        }
+    }
+
+    /// The positions of an interval of times.
+    fn between(&self, interval: (i128, i128)) -> Range<usize> {
+        let Some((lo, hi)) = clamp(interval) else {
+            return 0..0;
+        };
+        let from = self.times.partition_point(|time| *time < lo);
+        from..self.times.partition_point(|time| *time <= hi)
+    }
+}
+
+/// The fold of a range of positions without one of them.
+fn fold_without<A: Monoid>(
+    tree: &mut ArrivalTree<A>,
+    monoid: &A,
+    range: Range<usize>,
+    without: usize,
+) -> A::Partial {
+    let mut fold = |from: usize, to: usize| match from < to {
+        true => tree.query_range(from as i64, to as i64 - 1),
+        false => monoid.identity(),
+    };
+    if !range.contains(&without) {
+        return fold(range.start, range.end);
+    }
+    let before = fold(range.start, without);
+    monoid.combine(&before, &fold(without + 1, range.end))
+}
+
+/// As `by_time`, for windows that leave their own row out.
+fn by_time_without<T: Element, A: Aggregation<T>, S: Sink<T>>(
+    group: &Group<'_, A>,
+    steps: &[ArrivalStep],
+    (query_points, own): (&QueryPoints<'_>, OwnRows<'_>),
+    spans: &[Span],
+    answers: &mut RowAnswers<'_, T, S>,
+) -> Result<(), Error> {
+    let positions = Positions::new(group);
+    let monoid = group.aggregation;
+    let mut tree = ArrivalTree::new(monoid.clone(), Ties::Keep);
+    let mut arrivals = group.entries.iter();
+    for step in steps {
+        let point = match *step {
+            ArrivalStep::Arrive { row } => {
+                let entry = arrivals.next().expect("a step per row");
+                tree.insert(positions.of_rows[&row] as i64, entry.clone());
+                continue;
+            }
+            ArrivalStep::Query { point } => point,
+        };
+        let without = positions.of_rows[&own.of(point)];
+        for (index, span) in spans.iter().enumerate() {
+            if let Length::Rows(_) = span.length {
+                continue;
+            }
+            let range = positions.between(query_points.interval(point, *span));
+            let partial = fold_without(&mut tree, monoid, range, without);
+            answers.lower(monoid, &partial);
+            answers.put(index, point)?;
+        }
+    }
+    Ok(())
+}
+
+/// As `by_rows`, for windows that leave their own row out: the `count` latest of the others.
+fn by_rows_without<T: Element, A: Aggregation<T>, S: Sink<T>>(
+    group: &Group<'_, A>,
+    steps: &[ArrivalStep],
+    own: OwnRows<'_>,
+    (index, count): (usize, usize),
+    answers: &mut RowAnswers<'_, T, S>,
+) -> Result<(), Error> {
+    let positions = Positions::new(group);
+    let monoid = group.aggregation;
+    let mut tree = ArrivalTree::new(monoid.clone(), Ties::Keep);
+    let mut arrivals = group.entries.iter();
+    // One more than a window holds, in case that it leaves one of them out.
+    let mut latest = BTreeSet::new();
+    for step in steps {
+        let point = match *step {
+            ArrivalStep::Arrive { row } => {
+                let entry = arrivals.next().expect("a step per row");
+                let position = positions.of_rows[&row];
+                tree.insert(position as i64, entry.clone());
+                latest.insert(position);
+                if latest.len() > count.saturating_add(1) {
+                    tree.evict();
+                    latest.pop_first();
+                }
+                continue;
+            }
+            ArrivalStep::Query { point } => point,
+        };
+        let without = positions.of_rows[&own.of(point)];
+        let first = *latest.first().expect("its row has arrived");
+        let spare = without < first && latest.len() > count;
+        let range = first + usize::from(spare)..positions.times.len();
+        let partial = fold_without(&mut tree, monoid, range, without);
+        answers.lower(monoid, &partial);
+        answers.put(index, point)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::parallel::ThreadScope;
 use super::scatter::{AnswerPositions, ResultColumns, into_marks};
 use super::sort_layout::{Permutation, PermutedColumn, SortLayout, cut};
 use super::sorted_view::Sorted;
-use super::{Error, Output, QueryPoints, Request, rolling_sorted};
+use super::{Error, Output, OwnRows, QueryPoints, Request, rolling_sorted};
 
 pub(super) struct PartitionedTable<'a> {
     request: Request<'a>,
@@ -30,6 +30,8 @@ struct PermutedPoints<'a> {
     times: Cow<'a, [i64]>,
     since: Option<Cow<'a, [i64]>>,
     arrival: Option<Cow<'a, [i64]>>,
+    /// The positions of their own rows.
+    own: Option<Vec<i64>>,
 }
 
 /// Groups and spans of a request.
@@ -75,7 +77,7 @@ impl<'a> PartitionedTable<'a> {
                 let made = Permutation::new(groups, times, count, by_time, scope)?;
                 (Cow::Owned(made.0), made.1)
             };
-            PermutedPoints::new(&query_points, order, scope)
+            PermutedPoints::new(&query_points, order, &rows, scope)
         });
         let arrival = request.arrival.map(|arrival| rows.permute(arrival, scope));
         Ok(Self {
@@ -177,7 +179,8 @@ impl<'a> PartitionedTable<'a> {
             .iter()
             .map(|column| column.slice(from, to))
             .collect();
-        let points = self.points.as_ref().map(|points| points.part(&part.groups));
+        let points = self.points.as_ref();
+        let points = points.map(|points| points.part(&part.groups, from));
         let first = points.as_ref().map_or(from, |(_, starts)| starts[0]);
         let request = Request {
             times: &self.times[from..to],
@@ -217,13 +220,23 @@ impl<'a> PermutedPoints<'a> {
     fn new(
         query_points: &QueryPoints<'a>,
         (permutation, times): (Cow<'a, Permutation>, Cow<'a, [i64]>),
+        rows: &Permutation,
         scope: &mut ThreadScope<'_>,
     ) -> Result<Self, Error> {
         let mut permute = |keys: Option<&'a [i64]>| {
             let keys = keys.map(|keys| permutation.permute(keys, scope));
             keys.transpose()
         };
+        let own = permute(query_points.own.map(|own| own.rows))?;
+        let own = own.map(|own| {
+            let position = |row: &i64| match &rows.ranks {
+                Some(ranks) => ranks[*row as usize].into(),
+                None => *row,
+            };
+            own.iter().map(position).collect()
+        });
         Ok(Self {
+            own,
             times,
             since: permute(query_points.since)?,
             arrival: permute(query_points.arrival)?,
@@ -231,15 +244,20 @@ impl<'a> PermutedPoints<'a> {
         })
     }
 
-    /// The query points of some groups, and where each group starts among all.
-    fn part(&self, groups: &Range<usize>) -> (QueryPoints<'_>, &[usize]) {
+    /// The query points of some groups, whose rows begin at a position, and where each group
+    /// starts among all.
+    fn part(&self, groups: &Range<usize>, first: usize) -> (QueryPoints<'_>, &[usize]) {
         let starts = &self.permutation.starts[groups.start..=groups.end];
         let range = starts[0]..starts[starts.len() - 1];
         let query_points = QueryPoints {
             times: &self.times[range.clone()],
             since: self.since.as_ref().map(|since| &since[range.clone()]),
             groups: None,
-            arrival: self.arrival.as_ref().map(|arrival| &arrival[range]),
+            arrival: self.arrival.as_ref().map(|arrival| &arrival[range.clone()]),
+            own: self.own.as_ref().map(|own| OwnRows {
+                rows: &own[range],
+                first: first as i64,
+            }),
         };
         (query_points, starts)
     }

@@ -5,7 +5,7 @@
 //! become [`Ranges`] of positions, which the folds of ordinary windows answer.
 
 use super::Request;
-use super::frame_bounds::{Length, Span};
+use super::frame_bounds::{FrameUnit, Length, Span};
 use super::order::Order;
 use super::sorted_view::Sorted;
 
@@ -20,6 +20,22 @@ pub struct QueryPoints<'a> {
     pub groups: Option<&'a [u32]>,
     /// Only rows that arrived no later count; present if the rows have an order of arrival.
     pub arrival: Option<&'a [i64]>,
+    /// The row of the table that each point is, which its window leaves out; `ties` apply.
+    pub own: Option<OwnRows<'a>>,
+}
+
+/// Rows of a table, by number.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnRows<'a> {
+    pub rows: &'a [i64],
+    /// The number of the first row of the table.
+    pub first: i64,
+}
+
+impl OwnRows<'_> {
+    pub(super) fn of(&self, point: usize) -> usize {
+        (self.rows[point] - self.first) as usize
+    }
 }
 
 impl<'a> QueryPoints<'a> {
@@ -30,6 +46,7 @@ impl<'a> QueryPoints<'a> {
             since: None,
             groups: request.groups,
             arrival: request.arrival,
+            own: None,
         }
     }
 
@@ -54,10 +71,21 @@ impl<'a> QueryPoints<'a> {
 pub(super) struct Ranges<'a> {
     pub lo: Vec<usize>,
     pub hi: Vec<usize>,
+    /// The rows of windows that leave a row out: those of its time, behind the range. Empty if
+    /// no window has such rows.
+    pub others: Vec<Others>,
     /// The query point of each window; `None`: in order.
     pub rows: Option<&'a [usize]>,
     /// Where the windows of each group start, and the end of the last.
     pub starts: &'a [usize],
+}
+
+/// The rows of one time that are in a window, but for one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Others {
+    pub from: usize,
+    pub to: usize,
+    pub without: usize,
 }
 
 impl<'a> Ranges<'a> {
@@ -73,17 +101,42 @@ impl<'a> Ranges<'a> {
         let mut ranges = Self {
             lo: Vec::with_capacity(query_points.times.len()),
             hi: Vec::with_capacity(query_points.times.len()),
+            others: Vec::new(),
             rows: points.rows.as_deref(),
             starts: &points.starts,
         };
+        let own = query_points.own.map(|own| (own, sorted.positions()));
         let ends = sorted.starts.windows(2).zip(points.starts.windows(2));
         for (rows, range) in ends {
             let (mut lo, mut hi) = (rows[0], rows[0]);
+            // The first row with the time of the point's own row.
+            let mut peer = rows[0];
             let before = |at: usize, end: i128| at < rows[1] && i128::from(sorted.times[at]) < end;
             for point in range[0]..range[1] {
                 let (from, to) = query_points.interval(points.row(point), span);
                 while before(hi, to + 1) {
                     hi += 1;
+                }
+                let mut hi = hi;
+                if let Some((own, positions)) = &own {
+                    let without = positions.of(own.of(points.row(point)));
+                    while sorted.times[peer] < sorted.times[without] {
+                        peer += 1;
+                    }
+                    let by_rows = matches!(span.length, Length::Rows(_));
+                    if request.ties == FrameUnit::Rows || by_rows {
+                        hi = hi.min(without);
+                    } else if without < hi && hi - peer == 1 {
+                        hi = peer;
+                    } else if without < hi {
+                        ranges.others.resize(ranges.lo.len(), Others::default());
+                        ranges.others.push(Others {
+                            from: peer,
+                            to: hi,
+                            without,
+                        });
+                        hi = peer;
+                    }
                 }
                 match span.length {
                     Length::Rows(count) => lo = lo.max(hi.saturating_sub(count)),
@@ -97,17 +150,26 @@ impl<'a> Ranges<'a> {
                 ranges.hi.push(hi);
             }
         }
+        if !ranges.others.is_empty() {
+            ranges.others.resize(ranges.lo.len(), Others::default());
+        }
         Some(ranges)
     }
 
+    /// The rows behind the range of a window, if it has some.
+    pub fn others(&self, at: usize) -> Option<Others> {
+        let others = self.others.get(at);
+        others.copied().filter(|others| others.from < others.to)
+    }
+
     /// Each query point with its window.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
+    pub fn iter(&self) -> impl Iterator<Item = PointWindow> {
         self.between(0, self.lo.len())
     }
 
-    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, (usize, usize))> {
+    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = PointWindow> {
         let row = |at| self.rows.map_or(at, |rows| rows[at]);
-        (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at])))
+        (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at]), self.others(at)))
     }
 
     /// The windows of each group with windows, and a position before all of them. `only`
@@ -115,7 +177,7 @@ impl<'a> Ranges<'a> {
     pub fn groups(
         &self,
         only: Option<&[bool]>,
-    ) -> impl Iterator<Item = (usize, impl Iterator<Item = (usize, (usize, usize))>)> {
+    ) -> impl Iterator<Item = (usize, impl Iterator<Item = PointWindow>)> {
         let points = move |group: usize| only.is_none_or(|only| only[group]);
         let groups = self.starts.windows(2).enumerate();
         let groups = groups.filter(move |(at, ends)| ends[0] < ends[1] && points(*at));
@@ -124,6 +186,9 @@ impl<'a> Ranges<'a> {
             .map(|ends| (self.lo[ends[0]], self.between(ends[0], ends[1])))
     }
 }
+
+/// A query point, the range of its window, and the rows behind it.
+pub(super) type PointWindow = (usize, (usize, usize), Option<Others>);
 
 /// A step of a group, in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

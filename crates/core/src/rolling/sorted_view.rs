@@ -19,6 +19,16 @@ pub struct Sorted<'a> {
     pub points: Option<Box<Self>>,
 }
 
+/// Positions of rows; `None`: the rows are in order.
+#[derive(Debug)]
+pub struct Positions(Option<Vec<usize>>);
+
+impl Positions {
+    pub fn of(&self, row: usize) -> usize {
+        self.0.as_ref().map_or(row, |positions| positions[row])
+    }
+}
+
 impl<'a> Sorted<'a> {
     /// The rows of a request, and its query points. With an order of arrival, rows of a
     /// group stay as in the table.
@@ -79,6 +89,17 @@ impl<'a> Sorted<'a> {
             Some(rows) => Cow::Borrowed(rows),
             None => (0..self.times.len()).collect(),
         }
+    }
+
+    /// The position of each row of the table.
+    pub fn positions(&self) -> Positions {
+        Positions(self.rows.as_ref().map(|rows| {
+            let mut positions = vec![0; rows.len()];
+            for (position, row) in rows.iter().enumerate() {
+                positions[*row] = position;
+            }
+            positions
+        }))
     }
 
     /// The row of the table at a position of this order.

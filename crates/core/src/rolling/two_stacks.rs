@@ -13,6 +13,7 @@
 //! takes one combine: ≤ 3 per row.
 
 use super::frame_bounds::FramePointers;
+use super::query_points::Others;
 use super::{Error, FrameUnit, Group, Ranges, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
@@ -50,14 +51,69 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     (ranges, only): (&Ranges<'_>, Option<&[bool]>),
     answers: &mut RowAnswers<'_, T, S>,
 ) -> Result<(), Error> {
+    let monoid = table.aggregation;
     for (from, group) in ranges.groups(only) {
-        let mut fold = SlidingFold::new(table.aggregation, &table.entries[from..]);
-        for (row, (lo, hi)) in group {
-            answers.lower(table.aggregation, &fold.slide(lo - from, hi - from));
+        let mut fold = SlidingFold::new(monoid, &table.entries[from..]);
+        let mut others = OthersFold::default();
+        for (row, (lo, hi), behind) in group {
+            let mut partial = fold.slide(lo - from, hi - from);
+            if let Some(behind) = behind {
+                let (before, after) = others.fold(monoid, &table.entries, behind);
+                partial = monoid.combine(&monoid.combine(&partial, before), after);
+            }
+            answers.lower(monoid, &partial);
             answers.put(index, row)?;
         }
     }
     Ok(())
+}
+
+/// The folds of the rows of one time before and after each of them. Each row is folded twice.
+struct OthersFold<P> {
+    rows: (usize, usize),
+    /// By number of rows, the fold of the first.
+    before: Vec<P>,
+    /// By number of rows, the fold of the last.
+    after: Vec<P>,
+}
+
+impl<P> Default for OthersFold<P> {
+    fn default() -> Self {
+        Self {
+            rows: (0, 0),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+}
+
+impl<P> OthersFold<P> {
+    fn fold<M: Monoid<Partial = P>>(
+        &mut self,
+        monoid: &M,
+        entries: &[Entry<M>],
+        others: Others,
+    ) -> (&P, &P) {
+        let rows = (others.from, others.to);
+        if self.rows != rows {
+            let entries = &entries[rows.0..rows.1];
+            self.before = vec![monoid.identity()];
+            self.after = vec![monoid.identity()];
+            for (one, last) in entries.iter().zip(entries.iter().rev()) {
+                let before = self.before.last().expect("one is there");
+                self.before
+                    .push(monoid.combine(before, &one.partial(monoid)));
+                let after = self.after.last().expect("one is there");
+                self.after
+                    .push(monoid.combine(&last.partial(monoid), after));
+            }
+            self.rows = rows;
+        }
+        (
+            &self.before[others.without - others.from],
+            &self.after[others.to - others.without - 1],
+        )
+    }
 }
 
 /// Two stacks keep a partial per row of the window; for wide partials a tree is used, which

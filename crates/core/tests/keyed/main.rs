@@ -225,6 +225,7 @@ fn expected(
             since: None,
             groups: Some(&queried),
             arrival: None,
+            own: None,
         }),
         overflow: Overflow::Null,
         ..Request::new(&rows.times, &columns[..width], aggs, spans)

@@ -209,6 +209,7 @@ pub(super) fn request<'a>(
             since: points.since.as_deref(),
             groups: points.groups.as_deref(),
             arrival: None,
+            own: None,
         }),
         ..Request::new(&table.times, columns, aggs, spans)
     }

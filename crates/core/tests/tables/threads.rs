@@ -140,6 +140,7 @@ fn answers_do_not_depend_on_the_number_of_threads(groups: u64, sorted: bool) {
         since: None,
         groups: Some(&queried.groups),
         arrival: None,
+        own: None,
     };
     let arrived = QueryPoints {
         arrival: Some(&queried.arrival),

@@ -45,7 +45,9 @@ pub(super) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
         sliding_hll::supports,
         first_occurrence::supports,
     ];
-    known.iter().any(|supports| supports(request, agg))
+    // These take rows in order; a window that leaves a row out does not.
+    let whole = request.at.is_none_or(|at| at.own.is_none());
+    whole && known.iter().any(|supports| supports(request, agg))
 }
 
 /// An aggregation's kind and its index among those of the request.
@@ -306,9 +308,16 @@ impl HolisticRun<'_, '_, '_> {
         ranges: &Ranges<'_>,
     ) -> Result<(), Error> {
         let mut window = SlidingRange::new(multiset, self.sorted.times.len());
-        for (point, range) in ranges.iter() {
-            window.go(multiset, range);
+        for (point, (lo, hi), others) in ranges.iter() {
+            let Some(others) = others else {
+                window.go(multiset, (lo, hi));
+                self.put(multiset, index, point)?;
+                continue;
+            };
+            window.go(multiset, (lo, others.to));
+            multiset.leave(others.without);
             self.put(multiset, index, point)?;
+            multiset.enter(others.without);
         }
         Ok(())
     }
@@ -345,8 +354,17 @@ impl HolisticRun<'_, '_, '_> {
                     ),
                     None => (0, 0),
                 };
-                window.go(multiset, (group[0] + from, group[0] + to), &arrived);
-                self.put(multiset, index, point)?;
+                let (from, to) = (group[0] + from, group[0] + to);
+                window.go(multiset, (from, to), &arrived);
+                let own = query_points.own.map(|own| positions[own.of(point)]);
+                match own.filter(|own| (from..to).contains(own)) {
+                    None => self.put(multiset, index, point)?,
+                    Some(own) => {
+                        multiset.leave(own);
+                        self.put(multiset, index, point)?;
+                        multiset.enter(own);
+                    }
+                }
             }
         }
         Ok(())
@@ -361,6 +379,9 @@ impl HolisticRun<'_, '_, '_> {
         positions: &[usize],
     ) -> Result<(), Error> {
         let mut arrived = vec![false; self.sorted.times.len()];
+        let own = self.request.at.and_then(|at| at.own);
+        // One more than a window holds, in case that it leaves one of them out.
+        let count = count.saturating_add(usize::from(own.is_some()));
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             multiset.renew(group[0], group[1]);
             let (mut oldest, mut held) = (group[1], 0);
@@ -368,7 +389,18 @@ impl HolisticRun<'_, '_, '_> {
                 let position = match step {
                     ArrivalStep::Arrive { row } => positions[row],
                     ArrivalStep::Query { point } => {
+                        let own = own.map(|own| positions[own.of(point)]);
+                        let out = match own {
+                            Some(own) if own < oldest => (held == count).then_some(oldest),
+                            own => own,
+                        };
+                        if let Some(out) = out {
+                            multiset.leave(out);
+                        }
                         self.put(multiset, index, point)?;
+                        if let Some(out) = out {
+                            multiset.enter(out);
+                        }
                         continue;
                     }
                 };
