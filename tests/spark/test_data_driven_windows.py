@@ -53,6 +53,21 @@ def test_rolling_is_that_of_the_table(spark: Any, by: Any) -> None:
     assert got.to_pylist() == sw.rolling(table, **call).cast(got.schema).to_pylist()
 
 
+def test_calendars_and_others_are_those_of_the_table(spark: Any) -> None:
+    """Windows of the calendar, from the first row on, and without their row."""
+    table = made(4)
+    days = pc.multiply(table["t"].cast("int64"), 40_000_000)
+    table = table.set_column(1, "t", days.cast(pa.timestamp("us", "UTC")))
+    zone = "America/New_York"
+    windows = [sw.calendar("1mo", tz=zone), sw.to_date("1w"), sw.unbounded(), "9d"]
+    for changes in ({}, {"exclude": "self"}, {"arrival": "row", "exclude": "self"}):
+        call: dict[str, Any] = {"on": "t", "by": "k", "windows": windows, "aggs": AGGS}
+        call |= changes
+        frame = rolling(in_spark(spark, table), then_by="row", **call)
+        got = frame.toArrow().sort_by("row")
+        assert got.to_pylist() == sw.rolling(table, **call).cast(got.schema).to_pylist()
+
+
 WINDOWS: list[dict[str, Any]] = [
     {"window": sw.until("f")},
     {"window": sw.rows(5), "every": sw.rows(3)},
@@ -138,6 +153,7 @@ def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> N
 def test_streams_roll_as_the_table(spark: Any, tmp_path: Path) -> None:
     source = FileSource(tmp_path, 9, LATE)
     windows = [sw.landmark("f"), sw.delta("t", "40s"), "30s", sw.rows(4)]
+    windows += [sw.unbounded(), sw.to_date("1d", tz="Asia/Kolkata")]
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, "windows": windows}
     for _ in range(2):
         source.write(3)
