@@ -56,6 +56,6 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     else:
         show(windows, [*spec.by, *spec.results])
     if not options.quiet:
-        results = [name for name, _ in spec.aggs]
+        results = [one.column for one in spec.outputs]
         summarize(windows.num_rows, "window", results, stages)
         print_written(options.output)

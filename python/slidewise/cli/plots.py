@@ -152,7 +152,7 @@ def _by_window(
 ) -> list[_Panel]:
     panels = []
     for name, agg in aggs:
-        labels = [f"{name}_{window.label}" for window in spec.windows]
+        labels = [one.column for one in spec.outputs if one.name == name]
         lines = [(label, series[0], label) for label in labels]
         panels.append(_Panel(name, repr(agg), agg, lines))
     return panels
@@ -162,9 +162,8 @@ def _by_key(
     series: Sequence[_Series], aggs: Sequence[tuple[str, Aggregation]], spec: Spec
 ) -> list[_Panel]:
     panels = []
-    for name, agg in aggs:
-        for window in spec.windows:
-            label = f"{name}_{window.label}"
+    for name, agg, _, label in spec.outputs:
+        if (name, agg) in aggs:
             lines = [(one.name, one, label) for one in series]
             panels.append(_Panel(name, f"{label}: {agg!r}", agg, lines, of_keys=True))
     return panels
@@ -433,7 +432,8 @@ def _in_words(by: Sequence[str], values: Sequence[pa.Scalar]) -> str:
 
 
 def _drawable(table: pa.Table, spec: Spec, name: str) -> bool:
-    return all(_is_number(table, f"{name}_{w.label}") for w in spec.windows)
+    columns = (one.column for one in spec.outputs if one.name == name)
+    return all(_is_number(table, column) for column in columns)
 
 
 def _is_whole(table: pa.Table, name: str) -> bool:

@@ -30,6 +30,8 @@ _FLAGS = (
     "min_rows",
     "every",
     "empty",
+    "names",
+    "prefix",
 )
 
 
@@ -107,6 +109,15 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="windows with fewer values are null",
+    )
+    parser.add_argument(
+        "--names",
+        metavar="TEXT",
+        help="the names of result columns, with {agg} and {window} in it (default: "
+        "'{agg}_{window}'; of windows that have one result each '{agg}')",
+    )
+    parser.add_argument(
+        "--prefix", metavar="TEXT", help="a text before the name of each result column"
     )
 
 

@@ -247,7 +247,7 @@ class Index:
                 return None
             names[at] = name
         of_windows = [
-            [f"{names[at]}_{window.label}" for at in range(len(kinds))]
+            [spec.query_column(names[at], window) for at in range(len(kinds))]
             for window in windows
         ]
         floats = [pa.types.is_floating(kind) for kind in kinds]

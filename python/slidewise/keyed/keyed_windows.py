@@ -145,6 +145,8 @@ class KeyedWindows:
         exclude: str | None = None,
         empty: bool = False,
         overflow: str = "raise",
+        names: str | None = None,
+        prefix: str = "",
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",

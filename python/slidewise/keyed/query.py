@@ -482,11 +482,13 @@ class KeyedQuery:
     def spec_of_points(self) -> Spec:
         """The Spec for rows of the state: without `arrival=`.
 
-        For hopping windows it also counts rows, to find the non-empty windows.
+        For hopping windows it also counts rows, to find the non-empty windows, and
+        results have the names of their aggregations until `marked`.
         """
         counted = self.emit == "slide" and not (self.sessions or self.row_closed_window)
         rows = ((ROWS, count()),) if counted else ()
-        return derive(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
+        names = {"names": None, "prefix": ""} if self.emit == "slide" else {}
+        return derive(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows), **names)
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """The results of due rows, in order; all rows before them have arrived."""
@@ -557,7 +559,14 @@ class KeyedQuery:
         return read_times(one_array(rows.column(name)), name).ticks
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
-        """Results with the flag `_correction`, if late rows are accepted."""
+        """Results as they are emitted: hopping ones named as the Spec says.
+
+        If late rows are accepted, they have the flag `_correction`.
+        """
+        if self.emit == "slide":
+            columns = {output.name: output.column for output in self.spec.outputs}
+            names = [columns.get(name, name) for name in answers.column_names]
+            answers = answers.rename_columns(names)
         if not self.corrects:
             return answers
         if again is None:

@@ -26,6 +26,7 @@ from slidewise.keyed.index import DirectQuery
 from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
+from slidewise.spec.naming import twice
 from slidewise.spec.spec import Spec, derive, refuse_duplicates
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
@@ -65,7 +66,7 @@ class Answers:
             SpecError: If two columns have one name.
         """
         pairs = [
-            (f"{name}_{window.label}", results[name])
+            (query.spec.query_column(name, window), results[name])
             for window, results in zip(windows, self.results, strict=True)
             for name, _ in query.spec.aggs
         ]
@@ -73,8 +74,8 @@ class Answers:
             times = query.times.window_ends(ticks)
             same = times.type == query.times.original.type
             until = Result(times, None, same, nullable=True)
-            pairs.append((f"valid_until_{window.label}", until))
-        refuse_duplicates(name for name, _ in pairs)
+            pairs.append((query.spec.until_column(window), until))
+        refuse_duplicates((name for name, _ in pairs), twice(query.spec.names))
         return dict(pairs)
 
 

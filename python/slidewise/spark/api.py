@@ -50,6 +50,8 @@ def rolling(
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -70,7 +72,7 @@ def rolling(
         df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the
             call returns a function for `df.transform(rolling(...))`.
         spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
-            `overflow`; `rolling(spec=spec)` without a DataFrame.
+            `prefix`; `rolling(spec=spec)` without a DataFrame.
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
@@ -93,6 +95,8 @@ def rolling(
             stay. Streams take it with `emit="final"` and `"arrival"`.
         overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream
             that has failed may continue from its checkpoint with `"null"`.
+        names: str, the names of the result columns, `"{agg}_{window}"` by default.
+        prefix: str before the name of each result column.
         then_by: str or list of str, the columns that order rows of equal time, each as
             values, NaN, nulls. Required where results depend on that order: for
             `rows(n)`, `ties="rows"`, `first`, `last`, `collect`, `collect_distinct`,
@@ -172,6 +176,8 @@ def hopping(
     nan: str = "propagate",
     min_rows: int = 0,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -192,7 +198,7 @@ def hopping(
     Args:
         df: DataFrame, batch or streaming; without it, the call returns a function.
         spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
-            `overflow`; `hopping(spec=spec)` without a DataFrame.
+            `prefix`; `hopping(spec=spec)` without a DataFrame.
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
@@ -210,6 +216,8 @@ def hopping(
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
         min_rows: int; a window with fewer values that are not null gives null.
         overflow: `"raise"` or `"null"`, as for `rolling`.
+        names: str, the names of the columns of aggregations, `"{agg}"` by default.
+        prefix: str before the name of each of these columns.
         then_by: str or list of str, the columns that order rows of equal time.
         late: For streams, required: str or timedelta, as for `rolling`.
         emit: For streams: only `"slide"`: a row per key and window, once the watermark

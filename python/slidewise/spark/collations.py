@@ -39,16 +39,14 @@ def refuse_collations(df: Any, spec: Spec, then_by: Iterable[str]) -> None:
 
 def collated_results(df: Any, spec: Spec) -> dict[str, DataType]:
     """The types of results that are values of a column with a collation."""
-    labels = [f"_{window.label}" for window in spec.windows]
     types: dict[str, DataType] = {}
-    for name, agg in spec.aggs:
+    for _, agg, _, column in spec.outputs:
         if agg.of is None or agg.record.result not in ("value", "values", "joined"):
             continue
         kind = df.schema[agg.of].dataType
         if _collation(kind) is not None:
             kind = ArrayType(kind) if agg.record.result == "values" else kind
-            names = [name] if spec.is_hopping else [name + label for label in labels]
-            types.update(dict.fromkeys(names, kind))
+            types[column] = kind
     return types
 
 

@@ -9,6 +9,7 @@ from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import Argument, SpecError, describe_value
 
 __all__ = [
+    "TWICE",
     "check_aggs",
     "check_arrival",
     "check_bool",
@@ -50,13 +51,13 @@ def one_of(value: object, argument: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-_TWICE = (
+TWICE = (
     "the result column {} would occur twice: give each aggregation a different name, "
     "and each window once"
 )
 
 
-def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
+def refuse_duplicates(names: Iterable[str], message: str = TWICE) -> None:
     """Refuses duplicate result columns."""
     seen: set[str] = set()
     for name in names:

@@ -7,10 +7,10 @@ Columns and their types are checked where a `Spec` is bound to a table.
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
@@ -29,6 +29,14 @@ from slidewise.spec.arguments import (
 from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
+from slidewise.spec.naming import (
+    ANSWERS,
+    PER_WINDOW,
+    check_names,
+    check_prefix,
+    column_name,
+    twice,
+)
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
 from slidewise.spec.windows.parse import (
@@ -47,6 +55,7 @@ __all__ = [
     "OVERFLOW",
     "TIES",
     "HoppingLike",
+    "Output",
     "RollingLike",
     "Spec",
     "check_column_name",
@@ -64,6 +73,24 @@ TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 EXCLUDE = ("self",)
+# The place of `{agg}` in the names of `valid_until=True`.
+_UNTIL = "valid_until"
+
+
+class Output(NamedTuple):
+    """A result column of a Spec.
+
+    Attributes:
+        name: The name of its aggregation.
+        agg: The aggregation.
+        window: The window; of several hopping windows the first.
+        column: The name of the column.
+    """
+
+    name: str
+    agg: Aggregation
+    window: Window
+    column: str
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -92,6 +119,9 @@ class Spec:
         exclude: "self" if the window of a row does not hold that row, else None.
         empty: Whether hopping windows without rows are included.
         several: Whether there may be several hopping windows, which a column names.
+        names: The names of result columns, with the fields `{agg}` and `{window}`; None
+            for the default.
+        prefix: The text before the name of each result column.
         overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
             change it.
 
@@ -121,6 +151,8 @@ class Spec:
     exclude: str | None = None
     empty: bool = False
     several: bool = False
+    names: str | None = None
+    prefix: str = ""
     overflow: str = field(default="raise", metadata={"canonical": False})
     _given: dict[str, Any] = field(
         default_factory=dict,
@@ -151,6 +183,8 @@ class Spec:
         exclude: str | None = None,
         empty: bool = False,
         overflow: str = "raise",
+        names: str | None = None,
+        prefix: str = "",
     ) -> None:
         """Checks the arguments, which the class documents."""
         request = given_keywords(locals())
@@ -169,9 +203,7 @@ class Spec:
     def _of(cls, **values: Any) -> "Spec":
         """A Spec of these attributes, which are valid."""
         spec = object.__new__(cls)
-        defaults: dict[str, Any] = {"exclude": None, "empty": False, "several": False}
-        defaults |= {"overflow": "raise", "_given": {}}
-        spec._set(defaults | values)
+        spec._set(_DEFAULTS | {"_given": {}} | values)
         return spec
 
     @property
@@ -241,6 +273,8 @@ class Spec:
         offset: WindowLike | None = None,
         exclude: str | None = None,
         overflow: str = "raise",
+        names: str | None = None,
+        prefix: str = "",
     ) -> "Spec":
         """Validates the arguments of `slidewise.rolling`.
 
@@ -267,6 +301,8 @@ class Spec:
             min_rows=check_min_rows(min_rows),
             exclude=None if exclude is None else one_of(exclude, "exclude", EXCLUDE),
             overflow=one_of(overflow, "overflow", OVERFLOW),
+            names=check_names(names),
+            prefix=check_prefix(prefix),
             _given=given,
         )
         if spec.exclude and offset is not None and parse_offset(offset).amount < 0:
@@ -279,7 +315,7 @@ class Spec:
             if spec.arrival is not None and window.by_position:
                 arrived = Argument("arrival", spec.arrival)
                 raise does_not_apply(arrived, f"the window {window!r}")
-        refuse_duplicates(spec.results)
+        refuse_duplicates(spec.results, twice(spec.names))
         return spec
 
     @classmethod
@@ -298,6 +334,8 @@ class Spec:
         nan: str = "propagate",
         min_rows: int = 0,
         overflow: str = "raise",
+        names: str | None = None,
+        prefix: str = "",
     ) -> "Spec":
         """Validates the arguments of `slidewise.hopping`.
 
@@ -326,16 +364,18 @@ class Spec:
             empty=empty,
             several=several is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
+            names=check_names(names, several=several is not None),
+            prefix=check_prefix(prefix),
             _given=given,
         )
-        taken = {*spec.results}
+        taken = {*spec.results, *dict(spec.aggs)}
         for name in spec.by:
             if name in taken:
                 raise SpecError(
                     Argument("by"),
                     f" names {name!r}, as a column of the result is named: rename one",
                 )
-        refuse_duplicates(spec.results)
+        refuse_duplicates(spec.results, twice(spec.names))
         return spec
 
     @cached_property
@@ -352,13 +392,36 @@ class Spec:
     @cached_property
     def results(self) -> tuple[str, ...]:
         """The names of the result columns, window by window."""
-        if self.is_hopping:
-            which = ("window",) if self.several else ()
-            ends = ("window_start", "window_end")
-            return (*which, *ends, *(name for name, _ in self.aggs))
+        columns = tuple(output.column for output in self.outputs)
+        if not self.is_hopping:
+            return columns
+        which = ("window",) if self.several else ()
+        return (*which, "window_start", "window_end", *columns)
+
+    @cached_property
+    def outputs(self) -> tuple[Output, ...]:
+        """The result columns of aggregations, window by window."""
+        windows = self.windows[:1] if self.is_hopping else self.windows
         return tuple(
-            f"{name}_{window.label}" for window in self.windows for name, _ in self.aggs
+            Output(name, agg, window, self.column(name, window))
+            for window in windows
+            for name, agg in self.aggs
         )
+
+    def column(self, name: str, window: Window) -> str:
+        """The name of the result column of an aggregation and a window."""
+        names = PER_WINDOW if self.is_hopping else ANSWERS
+        return self.prefix + column_name(self.names or names, name, window.label)
+
+    def query_column(self, name: str, window: Window) -> str:
+        """As `column` in a query, whose results are window by window in any case."""
+        names = self.names or ANSWERS
+        return self.prefix + column_name(names, name, window.label)
+
+    def until_column(self, window: Window) -> str:
+        """The name of the column of the times at which a window's results change."""
+        template = self.names if "{agg}" in (self.names or "") else ANSWERS
+        return self.prefix + column_name(template or ANSWERS, _UNTIL, window.label)
 
     @cached_property
     def arrivals(self) -> tuple[str, ...]:
@@ -502,6 +565,11 @@ class Spec:
             raise SpecError("the document of a Spec is nested too deeply") from None
         except TypeError as error:  # a keyword of rolling beside those of hopping
             raise SpecError(str(error)) from error
+
+
+_DEFAULTS = {
+    each.name: each.default for each in fields(Spec) if each.default is not MISSING
+}
 
 
 def derive(spec: Spec, **attributes: Any) -> Spec:

@@ -58,6 +58,8 @@ def hopping(
     nan: str = "propagate",
     min_rows: int = 0,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     threads: int | None = None,
 ) -> TableT:
     """Aggregates over hopping, tumbling or session windows, or windows that rows close.
@@ -94,6 +96,9 @@ def hopping(
         min_rows: A window with fewer values that are not null gives null. Counts are
             always given.
         overflow: As for `rolling`.
+        names: As for `rolling`, for the columns of aggregations; default `"{agg}"`.
+            `{window}` is for one window; with `windows=` a column tells it.
+        prefix: As for `rolling`, for the columns of aggregations.
         threads: As for `rolling`.
 
     Returns:
@@ -262,7 +267,9 @@ def compute_windows(
     for name, times in (("window_start", starts), ("window_end", ends)):
         same_type = times.type == request.times.original.type
         columns[name] = Result(times, dtype, same_type, nullable=False)
-    return {**columns, **answers}
+    window = spec.windows[at]
+    named = {spec.column(name, window): answer for name, answer in answers.items()}
+    return {**columns, **named}
 
 
 def _key_result(source: Frame, name: str, column: pa.Array) -> Result:

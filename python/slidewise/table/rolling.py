@@ -46,6 +46,8 @@ def rolling(
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     at: None = None,
     threads: int | None = None,
 ) -> TableT: ...
@@ -68,6 +70,8 @@ def rolling(
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     at: TableT,
     threads: int | None = None,
 ) -> TableT: ...
@@ -90,6 +94,8 @@ def rolling(
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
+    names: str | None = None,
+    prefix: str = "",
     at: Any = None,
     threads: int | None = None,
 ) -> Any:
@@ -148,6 +154,9 @@ def rolling(
             at least five minutes old.
         overflow: An integer result beyond its type raises `ResultOverflowError`
             ("raise") or is null ("null", as in Spark's `try_sum`). No result wraps.
+        names: The names of the result columns: a text with `{agg}`, the name in `aggs`,
+            and `{window}`, the label of the window. Default `"{agg}_{window}"`.
+        prefix: A text before the name of each result column, such as `"card_"`.
         at: Another table with the columns `on`, `by` and `arrival`: windows end at its
             rows instead, and it is returned with the results. For point-in-time
             correct features of labels. `landmark` then counts from the last landmark up

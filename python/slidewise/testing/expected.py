@@ -313,8 +313,7 @@ class Expected:
 
     def _named(self) -> list[str]:
         """The names of results."""
-        spec = self._spec
-        return [name for name, _ in spec.aggs] if spec.is_hopping else [*spec.results]
+        return [output.column for output in self._spec.outputs]
 
     def _is_due(self, tick: int, before: int | None) -> bool:
         """Whether the watermark passes a time in this step."""
