@@ -18,7 +18,7 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.arguments import check_column_name, check_columns
-from slidewise.table.asof import keys_differ, ticks_as, zones_differ
+from slidewise.table.asof import ticks_as
 from slidewise.table.encoding import (
     ValueColumn,
     decode_dictionary,
@@ -26,6 +26,7 @@ from slidewise.table.encoding import (
     without_views,
 )
 from slidewise.table.key_types import cast_key
+from slidewise.table.kinds import keys_differ, zones_differ
 from slidewise.table.python_values import array_of
 
 __all__ = [

@@ -15,9 +15,9 @@ from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
-from slidewise.table.asof import zones_differ
 from slidewise.table.encoding import without_views
 from slidewise.table.key_types import cast_key
+from slidewise.table.kinds import zones_differ
 
 __all__ = ["Stream"]
 

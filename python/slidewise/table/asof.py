@@ -8,9 +8,10 @@ from slidewise.spec.spec import Spec
 from slidewise.table.encoding import decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.key_types import cast_key
+from slidewise.table.kinds import keys_differ, same_kind, zones_differ
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["keys_differ", "query_points_of", "same_kind", "ticks_as", "zones_differ"]
+__all__ = ["query_points_of", "ticks_as"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
@@ -60,62 +61,6 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         return ticks_in_unit_of(times, column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise refusal from error
-
-
-def zones_differ(
-    what: str, given: pa.DataType, other: str, kind: pa.DataType
-) -> SpecError | None:
-    """The refusal of times with a zone beside times without one; None for others.
-
-    Args:
-        what: The subject of the message, the given times.
-        given: Their type.
-        other: The times that they do not fit.
-        kind: The type of these.
-    """
-    if {_kind(given), _kind(kind)} != {"local", "instant"}:
-        return None
-    has, one, way = "has no zone", "has one", "assume_timezone(c, 'UTC')"
-    if _kind(given) == "instant":
-        has, one, way = "has a zone", "has none", "local_timestamp(c)"
-    return SpecError(
-        f"{what} {has} ({given}), and {other} {one} ({kind}): convert one of them, "
-        f"such as by pyarrow.compute.{way}"
-    )
-
-
-def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether times of two types are comparable, beyond what Arrow would cast."""
-    return pa.types.is_null(one) or _kind(one) == _kind(other)
-
-
-def keys_differ(
-    name: str, kinds: tuple[pa.DataType, pa.DataType], where: tuple[str, str]
-) -> SpecError:
-    """The refusal of keys of two types that have no common one.
-
-    Args:
-        name: The key.
-        kinds: Its types: that of the rows, and the given one.
-        where: What has them.
-    """
-    (kind, given), (rows, points) = kinds, where
-    what = f"the key {name!r}"
-    return zones_differ(
-        f"{what} of {points}", given, f"that of {rows}", kind
-    ) or SpecError(
-        f"{what} is {kind} in {rows}, and {given} in {points}: cast one of them"
-    )
-
-
-def _kind(held: pa.DataType) -> str:
-    if pa.types.is_timestamp(held):
-        return "local" if held.tz is None else "instant"
-    if pa.types.is_date(held):
-        return "local"
-    if pa.types.is_duration(held):
-        return "duration"
-    return "integer" if pa.types.is_integer(held) else str(held)
 
 
 def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:

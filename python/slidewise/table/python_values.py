@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from slidewise.frames.column_types import is_list, is_text
 from slidewise.spec.durations import UNITS
-from slidewise.table.asof import same_kind
 from slidewise.table.key_types import cast_key
+from slidewise.table.kinds import same_kind
 
 __all__ = ["OfAnotherKindError", "array_of"]
 
