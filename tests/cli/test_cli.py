@@ -98,6 +98,25 @@ def test_every_option_reaches_the_spec(ticks, tmp_path):
     assert pq.read_table(target)["s_7"].equals(expected["s_7"])
 
 
+def test_results_are_named_and_filled(ticks, tmp_path, capsys):
+    target = tmp_path / "out.parquet"
+    options = ["--on", "t", "--window", "1", "--agg", "s=sum:x", "--agg", "n=count"]
+    names = ["--names", "{window}-{agg}", "--prefix", "card_"]
+    for fill, value in [(["0"], 0.0), (["s=-1.5", "n=7"], -1.5)]:
+        given = [option for one in fill for option in ("--fill", one)]
+        assert (
+            run("rolling", ticks, *options, *names, *given, "-o", target, "--quiet")
+            == 0
+        )
+        found = pq.read_table(target)
+        assert found.column_names[3:] == ["card_1-s", "card_1-n"]
+        assert found["card_1-s"].to_pylist() == [1.5, value, 4.0, 2.0]
+    command = ["rolling", ticks, *options]
+    assert "--fill x does not fit" in fails(capsys, *command, "--fill", "x")
+    twice = fails(capsys, *command, "--fill", "1", "--fill", "s=2")
+    assert "--fill is there twice: give one value, or --fill NAME=VALUE" in twice
+
+
 def test_arrival(stream, tmp_path):
     source, target = tmp_path / "trips.parquet", tmp_path / "live.parquet"
     pq.write_table(stream, source)

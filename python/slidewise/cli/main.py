@@ -318,6 +318,7 @@ def _describe(spec: Spec) -> list[str]:
     lines += ["", "missing values", f"  null is skipped, NaN: {spec.nan}"]
     if spec.min_rows:
         lines.append(f"  windows with fewer than {spec.min_rows} values are null")
+    lines += [f"  null results of {name} are {value!r}" for name, value in spec.fill]
     lines += ["", "results", f"  {', '.join(spec.results)}"]
     lines += [
         "",

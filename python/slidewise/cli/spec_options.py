@@ -1,6 +1,7 @@
 """The options that make a `Spec`, or name the file of one."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import slidewise.aggregations as aggregations
@@ -32,6 +33,7 @@ _FLAGS = (
     "empty",
     "names",
     "prefix",
+    "fill",
 )
 
 
@@ -119,6 +121,13 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prefix", metavar="TEXT", help="a text before the name of each result column"
     )
+    parser.add_argument(
+        "--fill",
+        action="append",
+        metavar="[NAME=]VALUE",
+        help="a value in place of null results, of one aggregation (may be repeated) "
+        "or of all",
+    )
 
 
 def add_every(parser: argparse.ArgumentParser) -> None:
@@ -165,6 +174,8 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
     windows = [parse_window(text) for text in given.pop("window")]
     del given["agg"]
     given |= {"windows": windows, "aggs": _aggregations(options)}
+    if "fill" in given:
+        given["fill"] = _fill(given["fill"])
     for name in ("offset", "every"):
         if name in given:
             given[name] = parse_length(given[name])
@@ -186,6 +197,29 @@ def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
             given["every"], window = window.every, window.range
         given["window"] = window
     return Spec.make_hopping(**given)
+
+
+def _fill(texts: Sequence[str]) -> Any:
+    """The value of `fill=` that `--fill` gives, once or several times."""
+    pairs = [text.partition("=") for text in texts]
+    if all(equals for _, equals, _ in pairs):
+        return {name: _filling(value) for name, _, value in pairs}
+    if len(texts) > 1:
+        raise SpecError(
+            "--fill is there twice: give one value, or --fill NAME=VALUE for each"
+        )
+    return _filling(texts[0])
+
+
+def _filling(text: str) -> bool | int | float | str:
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec:

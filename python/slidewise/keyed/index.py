@@ -25,6 +25,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.encoding import ValueColumns
+from slidewise.table.filling import fill_nulls
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
 __all__ = ["DirectQuery", "Entries", "Index"]
@@ -59,6 +60,7 @@ class DirectQuery:
         names: These names.
         schema: The schema of a record batch of the results.
         templates: Per result, an empty column with its properties.
+        fill: The results whose nulls are replaced, and by what.
     """
 
     store: _core.KeyedStore
@@ -66,11 +68,38 @@ class DirectQuery:
     names: frozenset[str]
     schema: pa.Schema
     templates: list[Result]
+    fill: dict[str, pa.Scalar]
+
+    def key(self, key: Any, tick: int) -> dict[str, Any] | None:
+        """The results at a key and time; None if an integer does not fit."""
+        found = self.store.query_key(self.prepared, key, tick)
+        if found is not None:
+            for name, value in self.fill.items():
+                if found[name] is None:
+                    found[name] = value.as_py()
+        return found
+
+    def lists(self, columns: list[Any], tick: int) -> dict[str, Any] | None:
+        """The results as lists, at keys in lists; None as for `key`."""
+        found = self.store.query_lists(self.prepared, columns, tick)
+        if found is not None:
+            for name, value in self.fill.items():
+                own = value.as_py()
+                found[name] = [own if one is None else one for one in found[name]]
+        return found
+
+    def filled(self, results: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of results without the nulls that are replaced."""
+        for name, value in self.fill.items():
+            at = results.schema.get_field_index(name)
+            column = pc.fill_null(results.column(at), value)
+            results = results.set_column(at, results.schema.field(at), column)
+        return results
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
         found = self.store.query_table(self.prepared, keys, ticks)
-        return None if found is None else pa.record_batch(found)
+        return None if found is None else self.filled(pa.record_batch(found))
 
 
 class Index:
@@ -256,7 +285,16 @@ class Index:
         every = [name for window in of_windows for name in window]
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        return DirectQuery(self.store, prepared, frozenset(every), schema, templates)
+        fill = {
+            spec.query_column(name, window): fill_nulls(
+                pa.nulls(1, results[name].array.type), value, name
+            )[0]
+            for window in windows
+            for name, value in spec.fill
+        }
+        return DirectQuery(
+            self.store, prepared, frozenset(every), schema, templates, fill
+        )
 
     def call(self, windows: tuple[Window, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
@@ -331,7 +369,7 @@ class Index:
 
     def _is_exact(self, call: KernelCall) -> bool:
         """Whether results differ if, and only if, the answers of the kernel do."""
-        if self.query.spec.overflow != "raise":
+        if self.query.spec.overflow != "raise" or self.query.spec.fill:
             return False
         schema = self.query.schema
         # Both zeros are equal, but their bits differ.

@@ -147,6 +147,7 @@ class KeyedWindows:
         overflow: str = "raise",
         names: str | None = None,
         prefix: str = "",
+        fill: Any = None,
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",

@@ -120,7 +120,7 @@ class FoldReader:
         """
         if self._direct is None:
             return None
-        return self.index.store.query_key(self._direct.prepared, key, tick)
+        return self._direct.key(key, tick)
 
     def query_keys(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
         """As `query_key`, for many keys."""
@@ -166,6 +166,7 @@ class FoldReader:
         if found is None:
             return None
         answers = pa.ipc.read_record_batch(pa.py_buffer(found), layout.schema)
+        answers = direct.filled(answers)
         if whole:
             return answers
         if layout.leads:
@@ -194,11 +195,7 @@ class FoldReader:
             columns = [keys[name] for name in self.query.spec.by]
         except KeyError:
             return None
-        found = (
-            direct.store.query_lists(direct.prepared, columns, tick)
-            if columns
-            else None
-        )
+        found = direct.lists(columns, tick) if columns else None
         return None if found is None else {**keys, **found}
 
     def _layout(self, schema: pa.Schema, direct: DirectQuery) -> Layout | None:

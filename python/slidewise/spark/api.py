@@ -52,6 +52,7 @@ def rolling(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -72,7 +73,7 @@ def rolling(
         df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the
             call returns a function for `df.transform(rolling(...))`.
         spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
-            `prefix`; `rolling(spec=spec)` without a DataFrame.
+            `fill`; `rolling(spec=spec)` without a DataFrame.
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
@@ -97,6 +98,8 @@ def rolling(
             that has failed may continue from its checkpoint with `"null"`.
         names: str, the names of the result columns, `"{agg}_{window}"` by default.
         prefix: str before the name of each result column.
+        fill: A value in place of null results, such as 0, or a mapping from names in
+            `aggs` to values.
         then_by: str or list of str, the columns that order rows of equal time, each as
             values, NaN, nulls. Required where results depend on that order: for
             `rows(n)`, `ties="rows"`, `first`, `last`, `collect`, `collect_distinct`,
@@ -178,6 +181,7 @@ def hopping(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -198,7 +202,7 @@ def hopping(
     Args:
         df: DataFrame, batch or streaming; without it, the call returns a function.
         spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
-            `prefix`; `hopping(spec=spec)` without a DataFrame.
+            `fill`; `hopping(spec=spec)` without a DataFrame.
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
@@ -218,6 +222,7 @@ def hopping(
         overflow: `"raise"` or `"null"`, as for `rolling`.
         names: str, the names of the columns of aggregations, `"{agg}"` by default.
         prefix: str before the name of each of these columns.
+        fill: As for `rolling`.
         then_by: str or list of str, the columns that order rows of equal time.
         late: For streams, required: str or timedelta, as for `rolling`.
         emit: For streams: only `"slide"`: a row per key and window, once the watermark

@@ -24,7 +24,8 @@ def canonical_json(spec: Any) -> str:
         '{"aggs":[["n",{"kind":"count"}]],"arrival":null,"by":[],...}'
     """
     record = {"version": _VERSION, **_record(spec)}
-    return json.dumps(record, sort_keys=True, separators=(",", ":"))
+    # Of values of `fill=` that JSON does not know, such as times.
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), default=repr)
 
 
 def _record(value: Any) -> Any:

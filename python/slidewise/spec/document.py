@@ -18,6 +18,7 @@ from slidewise.spec.agg_records import (
     shorten,
 )
 from slidewise.spec.durations import Rows, format_duration, parse_offset, read_rows
+from slidewise.spec.fill import plain_fill
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import KINDS
@@ -47,10 +48,11 @@ def document_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
         if name == "aggs":
             document[name] = {each: _record(each, agg) for each, agg in value.items()}
         else:
-            document[name] = _plain(value) if name in _LENGTHS else value
+            plain = {**dict.fromkeys(_LENGTHS, _plain), "fill": plain_fill}.get(name)
+            document[name] = value if plain is None else plain(value)
     # Values of numpy, and subclasses of str, become plain ones.
-    plain: dict[str, Any] = json.loads(json.dumps(document, default=_listed))
-    return plain
+    written: dict[str, Any] = json.loads(json.dumps(document, default=_listed))
+    return written
 
 
 def _record(name: str, agg: Aggregation) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from slidewise.spec.arguments import (
 from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
+from slidewise.spec.fill import Fill, check_fill
 from slidewise.spec.naming import (
     ANSWERS,
     PER_WINDOW,
@@ -122,6 +123,7 @@ class Spec:
         names: The names of result columns, with the fields `{agg}` and `{window}`; None
             for the default.
         prefix: The text before the name of each result column.
+        fill: The names of aggregations whose null results are replaced, and by what.
         overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
             change it.
 
@@ -153,6 +155,7 @@ class Spec:
     several: bool = False
     names: str | None = None
     prefix: str = ""
+    fill: Fill = ()
     overflow: str = field(default="raise", metadata={"canonical": False})
     _given: dict[str, Any] = field(
         default_factory=dict,
@@ -185,6 +188,7 @@ class Spec:
         overflow: str = "raise",
         names: str | None = None,
         prefix: str = "",
+        fill: Any = None,
     ) -> None:
         """Checks the arguments, which the class documents."""
         request = given_keywords(locals())
@@ -275,6 +279,7 @@ class Spec:
         overflow: str = "raise",
         names: str | None = None,
         prefix: str = "",
+        fill: Any = None,
     ) -> "Spec":
         """Validates the arguments of `slidewise.rolling`.
 
@@ -290,11 +295,12 @@ class Spec:
         """
         given = given_keywords(locals())
         ends = "right" if closed is None else one_of(closed, "closed", CLOSED)
+        aggregations = check_aggs(aggs)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
             windows=rolling_windows(given.get("windows", ()), ends, offset),
-            aggs=check_aggs(aggs),
+            aggs=aggregations,
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
             arrival=check_arrival(arrival),
@@ -303,6 +309,7 @@ class Spec:
             overflow=one_of(overflow, "overflow", OVERFLOW),
             names=check_names(names),
             prefix=check_prefix(prefix),
+            fill=check_fill(fill, aggregations),
             _given=given,
         )
         if spec.exclude and offset is not None and parse_offset(offset).amount < 0:
@@ -336,6 +343,7 @@ class Spec:
         overflow: str = "raise",
         names: str | None = None,
         prefix: str = "",
+        fill: Any = None,
     ) -> "Spec":
         """Validates the arguments of `slidewise.hopping`.
 
@@ -351,12 +359,12 @@ class Spec:
         """
         given = given_keywords(locals())
         check_bool(empty, "empty")
-        several = given.get("windows")
+        several, aggregations = given.get("windows"), check_aggs(aggs)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
             windows=hopping_windows(window, several, every, offset, empty, closed),
-            aggs=check_aggs(aggs),
+            aggs=aggregations,
             ties="peers",
             nan=one_of(nan, "nan", NAN),
             arrival=None,
@@ -366,6 +374,7 @@ class Spec:
             overflow=one_of(overflow, "overflow", OVERFLOW),
             names=check_names(names, several=several is not None),
             prefix=check_prefix(prefix),
+            fill=check_fill(fill, aggregations),
             _given=given,
         )
         taken = {*spec.results, *dict(spec.aggs)}

@@ -5,7 +5,7 @@ The kernel finds the windows that hold a row; these are evaluated as query point
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,6 +60,7 @@ def hopping(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     threads: int | None = None,
 ) -> TableT:
     """Aggregates over hopping, tumbling or session windows, or windows that rows close.
@@ -99,6 +100,7 @@ def hopping(
         names: As for `rolling`, for the columns of aggregations; default `"{agg}"`.
             `{window}` is for one window; with `windows=` a column tells it.
         prefix: As for `rolling`, for the columns of aggregations.
+        fill: As for `rolling`.
         threads: As for `rolling`.
 
     Returns:

@@ -29,6 +29,7 @@ from slidewise.table.encoding import (
     row_numbers,
     with_nulls,
 )
+from slidewise.table.filling import fill_nulls
 from slidewise.table.lowering import Plan, in_one_type, plan
 from slidewise.table.time_columns import (
     RowKeys,
@@ -413,7 +414,7 @@ class KernelCall:
             if not self._below_min_rows(columns[window], call, row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
-        of_windows = {}
+        of_windows, fill = {}, dict(self.spec.fill)
         for index in windows:
             holds_a_row = self._holds_a_row(self.spec.windows[index])
             results = {}
@@ -422,6 +423,9 @@ class KernelCall:
                 nullable = by.count_call is not None and not (
                     never_null and holds_a_row
                 )
+                if name in fill:
+                    column = self.spec.column(name, self.spec.windows[index])
+                    array, nullable = fill_nulls(array, fill[name], column), False
                 results[name] = Result(array, dtype, by.same_type, nullable)
             of_windows[index] = results
         return of_windows

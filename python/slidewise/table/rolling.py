@@ -48,6 +48,7 @@ def rolling(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     at: None = None,
     threads: int | None = None,
 ) -> TableT: ...
@@ -72,6 +73,7 @@ def rolling(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     at: TableT,
     threads: int | None = None,
 ) -> TableT: ...
@@ -96,6 +98,7 @@ def rolling(
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
+    fill: Any = None,
     at: Any = None,
     threads: int | None = None,
 ) -> Any:
@@ -157,6 +160,9 @@ def rolling(
         names: The names of the result columns: a text with `{agg}`, the name in `aggs`,
             and `{window}`, the label of the window. Default `"{agg}_{window}"`.
         prefix: A text before the name of each result column, such as `"card_"`.
+        fill: A value in place of null results, such as 0; or a mapping from names in
+            `aggs`, or from kinds of aggregations (`"sum"`), to values. It must fit the
+            results' type; lists and structs are not filled.
         at: Another table with the columns `on`, `by` and `arrival`: windows end at its
             rows instead, and it is returned with the results. For point-in-time
             correct features of labels. `landmark` then counts from the last landmark up
