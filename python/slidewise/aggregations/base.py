@@ -1,10 +1,11 @@
 """The aggregation: its kind, its columns and its parameters."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from slidewise.aggregations.records import RECORDS, Record, kinds
-from slidewise.aggregations.scalars import as_int
+from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
 
@@ -47,6 +48,7 @@ class Aggregation:
             `covariance` and `correlation`.
         ddof: Delta degrees of freedom, for `variance` and the like.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, in place of those of the Spec; None without.
         k: The number of values, for `top_k` and `bottom_k`.
         q: The quantile from 0 to 1, for `quantile`.
         interpolation: How `quantile` interpolates between two values.
@@ -72,6 +74,7 @@ class Aggregation:
     ddof: int = 1
     where: str | None = None
     k: int = 0
+    windows: Any = field(default=None, kw_only=True)
     q: float = field(default=0.5, kw_only=True)
     interpolation: str = field(default="linear", kw_only=True)
 
@@ -108,6 +111,25 @@ class Aggregation:
                 f"{self._called}(where=) {_no_name(self.where)}; a comparison is a "
                 "column of booleans in the table first, which where= names"
             )
+        if self.windows is not None:
+            object.__setattr__(self, "windows", self._own_windows())
+
+    def _own_windows(self) -> tuple[Any, ...]:
+        """The value of `windows=` as a tuple."""
+        given = self.windows
+        if isinstance(given, Mapping | BYTES):
+            raise SpecError(
+                f"{self._called}(windows=) takes one window or a list of them, got "
+                f"{given!r:.60}"
+            )
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        windows = tuple(given) if several else (given,)
+        if not windows:
+            raise SpecError(
+                f"{self._called}(windows=) is empty: give at least one, such as '24h', "
+                "or leave it out for the windows of the Spec"
+            )
+        return windows
 
     def _check_k(self) -> None:
         k = as_int(self.k)
@@ -228,6 +250,13 @@ class Aggregation:
             parts.append(f"q={self.q!r}")
             if self.interpolation != "linear":
                 parts.append(f"interpolation={self.interpolation!r}")
-        if self.where is not None:
-            parts.append(f"where={self.where!r}")
-        return f"{self._called}({', '.join(parts)})"
+        return f"{self._called}({', '.join([*parts, *self._shown_options])})"
+
+    @property
+    def _shown_options(self) -> list[str]:
+        """The options that all aggregations have, for `repr`."""
+        parts = [] if self.where is None else [f"where={self.where!r}"]
+        if self.windows is not None:
+            one = len(self.windows) == 1
+            parts.append(f"windows={(self.windows[0] if one else [*self.windows])!r}")
+        return parts

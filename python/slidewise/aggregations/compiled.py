@@ -153,7 +153,7 @@ class NativeAggregation(UserDefinedAggregation):
                 f"{self._called} consists of compiled functions, which cannot be "
                 "pickled: give it name='module:name'"
             )
-        return _remade, (self.of, self.where, given)
+        return _remade, (self.of, self.where, self.windows, given)
 
 
 # Living aggregations by name, for the headers of snapshots.
@@ -167,14 +167,14 @@ def find_native(name: str) -> NativeAggregation | None:
 
 
 def _remade(
-    of: str | None, where: str | None, given: dict[str, Any]
+    of: str | None, where: str | None, windows: Any, given: dict[str, Any]
 ) -> NativeAggregation:
     # As in `custom`: a copy does not take the name of the definition.
     defined = _KNOWN.get(given["name"])
     made = native(**given)
     if defined is not None:
         _KNOWN[given["name"]] = defined
-    return made(of, where=where)
+    return made(of, where=where, windows=windows)
 
 
 def native(

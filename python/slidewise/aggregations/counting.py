@@ -22,12 +22,15 @@ register(
 
 
 @with_hints
-def count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def count(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The number of rows, or of values of `column` that are not null.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any column; the result is int64. `count()` counts all
@@ -43,7 +46,7 @@ def count(column: str | None = None, *, where: str | None = None) -> Aggregation
         >>> out["rows_2"].to_pylist(), out["values_2"].to_pylist()
         ([1, 2, 2], [1, 1, 1])
     """
-    return Aggregation("count", column, where=where)
+    return Aggregation("count", column, where=where, windows=windows)
 
 
 def _register_count(kind: str, pick: Pick) -> None:
@@ -71,12 +74,15 @@ _register_count("min_count", smaller)
 
 
 @with_hints
-def min_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def min_count(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The number of occurrences of the smallest value.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result is int64. Nulls are skipped;
@@ -91,19 +97,22 @@ def min_count(column: str | None = None, *, where: str | None = None) -> Aggrega
         >>> out["n_2"].to_pylist()
         [1, 2, 1]
     """
-    return Aggregation("min_count", column, where=where)
+    return Aggregation("min_count", column, where=where, windows=windows)
 
 
 _register_count("max_count", larger)
 
 
 @with_hints
-def max_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def max_count(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The number of occurrences of the largest value.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result is int64. Nulls are skipped;
@@ -118,7 +127,7 @@ def max_count(column: str | None = None, *, where: str | None = None) -> Aggrega
         >>> out["n_2"].to_pylist()
         [1, 2, 1]
     """
-    return Aggregation("max_count", column, where=where)
+    return Aggregation("max_count", column, where=where, windows=windows)
 
 
 _QUANTIFIER = register(
@@ -127,12 +136,15 @@ _QUANTIFIER = register(
 
 
 @with_hints
-def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def any(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """Whether at least one value is true.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: bool, and numbers, which are true unless 0 (NaN is true);
@@ -147,19 +159,22 @@ def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> w.query(), w.query(2)
         ({'any': True, 'all': False}, {'any': True, 'all': True})
     """
-    return Aggregation("any", column, where=where)
+    return Aggregation("any", column, where=where, windows=windows)
 
 
 register_like(_QUANTIFIER, kind="all", objects=over_objects("all", and_, bool))
 
 
 @with_hints
-def all(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def all(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """Whether every value is true.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: bool, and numbers, which are true unless 0 (NaN is true);
@@ -174,4 +189,4 @@ def all(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> w.query()
         True
     """
-    return Aggregation("all", column, where=where)
+    return Aggregation("all", column, where=where, windows=windows)

@@ -95,7 +95,8 @@ class CustomAggregation(UserDefinedAggregation):
         self._check_names()
 
     def _by_functions(self) -> tuple[Any, ...]:
-        return _remade, (self.of, self.where, *_parts(self.functions))
+        options = (self.of, self.where, self.windows)
+        return _remade, (*options, *_parts(self.functions))
 
     @property
     def lift(self) -> Function | None:
@@ -147,13 +148,15 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
     )
 
 
-def _remade(of: str | None, where: str | None, *parts: Any) -> CustomAggregation:
+def _remade(
+    of: str | None, where: str | None, windows: Any, *parts: Any
+) -> CustomAggregation:
     # A copy does not take the name of the definition: it may be freed before.
     defined = _KNOWN.get(parts[0])
     made = _make(*parts)
     if defined is not None:
         _KNOWN[parts[0]] = defined
-    return made(of, where=where)
+    return made(of, where=where, windows=windows)
 
 
 @overload

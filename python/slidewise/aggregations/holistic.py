@@ -26,13 +26,14 @@ register(
 
 @with_hints
 def count_distinct(
-    column: str | None = None, *, where: str | None = None
+    column: str | None = None, *, where: str | None = None, windows: Any = None
 ) -> Aggregation:
     """The exact number of distinct values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: hashable values (over tables: a key column); the result
@@ -48,7 +49,7 @@ def count_distinct(
         >>> sw.rolling(table, on="t", windows=2, aggs=aggs)["d_2"].to_pylist()
         [1, 2, 1]
     """
-    return Aggregation("count_distinct", column, where=where)
+    return Aggregation("count_distinct", column, where=where, windows=windows)
 
 
 register(
@@ -71,6 +72,7 @@ def quantile(
     *,
     interpolation: str = "linear",
     where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The exact quantile: the value below which a share q of the values lies.
 
@@ -82,6 +84,7 @@ def quantile(
             that are equally near, the one of even rank), or in the middle ("midpoint");
             as in numpy and pandas.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and floats; with interpolation "lower", "higher"
@@ -111,7 +114,12 @@ def quantile(
         column, q = None, column
     share = 0.5 if q is None else q
     return Aggregation(
-        "quantile", column, where=where, q=share, interpolation=interpolation
+        "quantile",
+        column,
+        where=where,
+        windows=windows,
+        q=share,
+        interpolation=interpolation,
     )
 
 
@@ -125,12 +133,15 @@ register(
 
 
 @with_hints
-def median(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def median(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The exact median; of an even number of values, the mean of the middle two.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and floats; the result is float64. Nulls are
@@ -145,7 +156,7 @@ def median(column: str | None = None, *, where: str | None = None) -> Aggregatio
         >>> w.query(), w.query(2, 4)
         (5.0, 3.0)
     """
-    return Aggregation("median", column, where=where)
+    return Aggregation("median", column, where=where, windows=windows)
 
 
 def _smallest(values: list[Any]) -> Any:
@@ -175,12 +186,15 @@ register(
 
 
 @with_hints
-def mode(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def mode(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The most frequent value; of equally frequent values the smallest.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types that can be a dict's key; the result keeps
@@ -200,4 +214,4 @@ def mode(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> w.query(), w.query(2)
         (1, 1)
     """
-    return Aggregation("mode", column, where=where)
+    return Aggregation("mode", column, where=where, windows=windows)

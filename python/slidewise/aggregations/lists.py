@@ -14,12 +14,15 @@ register("collect", reads="", inputs=("rows",), roles=("any",), result="values")
 
 
 @with_hints
-def collect(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def collect(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The list of values that are not null, in time order.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result is a list of that type. Nulls are
@@ -34,7 +37,7 @@ def collect(column: str | None = None, *, where: str | None = None) -> Aggregati
         >>> out["x_2"].to_pylist()
         [['a'], ['a', 'b'], ['b', 'c']]
     """
-    return Aggregation("collect", column, where=where)
+    return Aggregation("collect", column, where=where, windows=windows)
 
 
 def _joined(values: list[Any]) -> Any:
@@ -72,12 +75,15 @@ register(
 
 
 @with_hints
-def concat(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def concat(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The concatenation of values that are not null, in time order.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: text and binary; in a `Window` also lists and tuples. The
@@ -95,7 +101,7 @@ def concat(column: str | None = None, *, where: str | None = None) -> Aggregatio
         >>> w.query()
         'FiBA'
     """
-    return Aggregation("concat", column, where=where)
+    return Aggregation("concat", column, where=where, windows=windows)
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -125,13 +131,14 @@ register(
 
 @with_hints
 def collect_distinct(
-    column: str | None = None, *, where: str | None = None
+    column: str | None = None, *, where: str | None = None, windows: Any = None
 ) -> Aggregation:
     """The list of distinct values, in order of first occurrence.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: hashable values; over tables anything that can be a key
@@ -150,4 +157,4 @@ def collect_distinct(
         >>> w.query(), w.query(2)
         (['b', 'a'], ['a', 'b'])
     """
-    return Aggregation("collect_distinct", column, where=where)
+    return Aggregation("collect_distinct", column, where=where, windows=windows)

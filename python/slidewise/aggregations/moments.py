@@ -1,5 +1,7 @@
 """Statistical moments of one column and of two."""
 
+from typing import Any
+
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
@@ -14,7 +16,11 @@ _MOMENT = register(
 
 @with_hints
 def variance(
-    column: str | None = None, ddof: int = 1, *, where: str | None = None
+    column: str | None = None,
+    ddof: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The variance: the sum of squared deviations, divided by n − `ddof`.
 
@@ -22,6 +28,7 @@ def variance(
         column: The column to aggregate; none in a `Window` of plain values.
         ddof: Delta degrees of freedom: the divisor is n − `ddof`.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -41,7 +48,7 @@ def variance(
         >>> out["var_2"].to_pylist(), out["pop_2"].to_pylist()
         ([None, 2.0, 8.0], [0.0, 1.0, 4.0])
     """
-    return Aggregation("variance", column, ddof=ddof, where=where)
+    return Aggregation("variance", column, ddof=ddof, where=where, windows=windows)
 
 
 register_like(_MOMENT, kind="stddev")
@@ -49,7 +56,11 @@ register_like(_MOMENT, kind="stddev")
 
 @with_hints
 def stddev(
-    column: str | None = None, ddof: int = 1, *, where: str | None = None
+    column: str | None = None,
+    ddof: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The standard deviation, the square root of `variance`.
 
@@ -57,6 +68,7 @@ def stddev(
         column: The column to aggregate; none in a `Window` of plain values.
         ddof: Delta degrees of freedom: the divisor is n − `ddof`.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -76,7 +88,7 @@ def stddev(
         >>> sw.rolling(table, on="t", windows=2, aggs=aggs)["sd_2"].to_pylist()
         [0.0, 0.0, 2.0]
     """
-    return Aggregation("stddev", column, ddof=ddof, where=where)
+    return Aggregation("stddev", column, ddof=ddof, where=where, windows=windows)
 
 
 register_like(_MOMENT, kind="skewness", max_ddof=1, mergeable=False)
@@ -84,7 +96,11 @@ register_like(_MOMENT, kind="skewness", max_ddof=1, mergeable=False)
 
 @with_hints
 def skewness(
-    column: str | None = None, ddof: int = 1, *, where: str | None = None
+    column: str | None = None,
+    ddof: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The skewness: the asymmetry of the values around their mean.
 
@@ -95,6 +111,7 @@ def skewness(
         column: The column to aggregate; none in a `Window` of plain values.
         ddof: 1 for the skewness of a sample, 0 for that of a population.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -114,7 +131,7 @@ def skewness(
         >>> {name: round(skew, 9) for name, skew in w.query().items()}
         {'sample': 2.0, 'all': 1.154700538}
     """
-    return Aggregation("skewness", column, ddof=ddof, where=where)
+    return Aggregation("skewness", column, ddof=ddof, where=where, windows=windows)
 
 
 register_like(_MOMENT, kind="kurtosis", max_ddof=1, mergeable=False)
@@ -122,7 +139,11 @@ register_like(_MOMENT, kind="kurtosis", max_ddof=1, mergeable=False)
 
 @with_hints
 def kurtosis(
-    column: str | None = None, ddof: int = 1, *, where: str | None = None
+    column: str | None = None,
+    ddof: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The excess kurtosis: the weight of the tails; 0 for a normal distribution.
 
@@ -133,6 +154,7 @@ def kurtosis(
         column: The column to aggregate; none in a `Window` of plain values.
         ddof: 1 for the kurtosis of a sample, 0 for that of a population.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -152,7 +174,7 @@ def kurtosis(
         >>> {name: round(tails, 9) for name, tails in w.query().items()}
         {'sample': 4.0, 'all': -0.666666667}
     """
-    return Aggregation("kurtosis", column, ddof=ddof, where=where)
+    return Aggregation("kurtosis", column, ddof=ddof, where=where, windows=windows)
 
 
 _PAIR = register_like(
@@ -172,6 +194,7 @@ def covariance(
     ddof: int = 1,
     *,
     where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The covariance of two columns.
 
@@ -180,6 +203,7 @@ def covariance(
         y: The second column.
         ddof: Delta degrees of freedom: the divisor is n − `ddof`.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Rows
@@ -198,7 +222,7 @@ def covariance(
         >>> w.query(), w.query(1, 2)
         (3.5, 1.0)
     """
-    return Aggregation("covariance", x, y, ddof, where=where)
+    return Aggregation("covariance", x, y, ddof, where=where, windows=windows)
 
 
 register_like(_PAIR, kind="correlation", parameters=())
@@ -206,7 +230,11 @@ register_like(_PAIR, kind="correlation", parameters=())
 
 @with_hints
 def correlation(
-    x: str | None = None, y: str | None = None, *, where: str | None = None
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The Pearson correlation of two columns, from −1 to 1.
 
@@ -214,6 +242,7 @@ def correlation(
         x: The first column.
         y: The second column.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Rows
@@ -232,4 +261,4 @@ def correlation(
         >>> w.query()
         -1.0
     """
-    return Aggregation("correlation", x, y, where=where)
+    return Aggregation("correlation", x, y, where=where, windows=windows)

@@ -43,12 +43,15 @@ _EXTREME = register(
 
 
 @with_hints
-def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def min(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The smallest value.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result keeps the type. Nulls are
@@ -63,19 +66,22 @@ def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> out["low_2"].to_pylist()
         [4, 4, 5]
     """
-    return Aggregation("min", column, where=where)
+    return Aggregation("min", column, where=where, windows=windows)
 
 
 register_like(_EXTREME, kind="max", objects=over_objects("max", larger))
 
 
 @with_hints
-def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def max(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The largest value.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result keeps the type. Nulls are
@@ -90,7 +96,7 @@ def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> out["top_2"].to_pylist()
         [9, 9, 5]
     """
-    return Aggregation("max", column, where=where)
+    return Aggregation("max", column, where=where, windows=windows)
 
 
 def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -119,12 +125,15 @@ register(
 
 
 @with_hints
-def range(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def range(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The difference between the largest and the smallest value.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers give int64 (uint64 gives uint64), floats
@@ -144,7 +153,7 @@ def range(column: str | None = None, *, where: str | None = None) -> Aggregation
         >>> out["r_2"].to_pylist()
         [0, 4, 1]
     """
-    return Aggregation("range", column, where=where)
+    return Aggregation("range", column, where=where, windows=windows)
 
 
 def _register_row(kind: str, pick: Pick) -> None:
@@ -170,7 +179,11 @@ _register_row("arg_min", smaller)
 
 @with_hints
 def arg_min(
-    of: str | None = None, by: str | None = None, *, where: str | None = None
+    of: str | None = None,
+    by: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The value of `of` in the first row where `by` is smallest.
 
@@ -178,6 +191,7 @@ def arg_min(
         of: The column to return; by default the time of the row.
         by: The column to compare.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: `of` anything, `by` ordered types; the result has the
@@ -198,7 +212,7 @@ def arg_min(
         >>> out["who_2"].to_pylist(), out["when_2"].to_pylist()
         (['a', 'a', 'c'], [1, 1, 3])
     """
-    return Aggregation("arg_min", of, by, where=where)
+    return Aggregation("arg_min", of, by, where=where, windows=windows)
 
 
 _register_row("arg_max", larger)
@@ -206,7 +220,11 @@ _register_row("arg_max", larger)
 
 @with_hints
 def arg_max(
-    of: str | None = None, by: str | None = None, *, where: str | None = None
+    of: str | None = None,
+    by: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The value of `of` in the first row where `by` is largest.
 
@@ -214,6 +232,7 @@ def arg_max(
         of: The column to return; by default the time of the row.
         by: The column to compare.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: `of` anything, `by` ordered types; the result has the
@@ -234,7 +253,7 @@ def arg_max(
         >>> out["who_2"].to_pylist(), out["when_2"].to_pylist()
         (['a', 'b', 'b'], [1, 2, 2])
     """
-    return Aggregation("arg_max", of, by, where=where)
+    return Aggregation("arg_max", of, by, where=where, windows=windows)
 
 
 _END = register(
@@ -248,12 +267,15 @@ _END = register(
 
 
 @with_hints
-def first(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def first(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The earliest value that is not null.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result keeps the type. Nulls are skipped; null
@@ -269,7 +291,7 @@ def first(column: str | None = None, *, where: str | None = None) -> Aggregation
         >>> out["x_2"].to_pylist()
         ['a', 'a', 'c']
     """
-    return Aggregation("first", column, where=where)
+    return Aggregation("first", column, where=where, windows=windows)
 
 
 register_like(
@@ -278,12 +300,15 @@ register_like(
 
 
 @with_hints
-def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def last(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The latest value that is not null.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result keeps the type. Nulls are skipped; null
@@ -299,7 +324,7 @@ def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> out["x_2"].to_pylist()
         ['a', 'a', 'c']
     """
-    return Aggregation("last", column, where=where)
+    return Aggregation("last", column, where=where, windows=windows)
 
 
 def _register_best(kind: str, pick: Pick) -> None:
@@ -340,7 +365,11 @@ _register_best("top_k", larger)
 
 @with_hints
 def top_k(
-    column: str | None = None, k: int = 1, *, where: str | None = None
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The list of the k largest values, largest first.
 
@@ -348,6 +377,7 @@ def top_k(
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result is a list of that type. Nulls
@@ -366,7 +396,7 @@ def top_k(
         >>> w.query()
         [9, 7]
     """
-    return Aggregation("top_k", column, k=k, where=where)
+    return Aggregation("top_k", column, k=k, where=where, windows=windows)
 
 
 _register_best("bottom_k", smaller)
@@ -374,7 +404,11 @@ _register_best("bottom_k", smaller)
 
 @with_hints
 def bottom_k(
-    column: str | None = None, k: int = 1, *, where: str | None = None
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The list of the k smallest values, smallest first.
 
@@ -382,6 +416,7 @@ def bottom_k(
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result is a list of that type. Nulls
@@ -400,4 +435,4 @@ def bottom_k(
         >>> w.query()
         [1, 7]
     """
-    return Aggregation("bottom_k", column, k=k, where=where)
+    return Aggregation("bottom_k", column, k=k, where=where, windows=windows)

@@ -47,7 +47,9 @@ def check_flag_and_name(commutative: object, name: object) -> None:
         raise SpecError(f"name= is 'module:name', got {name!r}")
 
 
-def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
+def by_reference(
+    name: str, of: str | None, where: str | None, windows: Any
+) -> Aggregation:
     """Unpickles a user-defined aggregation by name; imports its module.
 
     Raises:
@@ -58,7 +60,7 @@ def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
     is_aggregation = isinstance(found, Aggregation)
     if not is_aggregation:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    column: Aggregation = found(of, where=where)
+    column: Aggregation = found(of, where=where, windows=windows)
     return column
 
 
@@ -84,11 +86,12 @@ class UserDefinedAggregation(Aggregation):
         column: str | None = None,
         *others: str,
         where: str | None = None,
+        windows: Any = None,
         **unknown: object,
     ) -> Self:
         """This aggregation of a column."""
         for name in unknown:
-            meant = suggest_argument(name, ["column", "where"])
+            meant = suggest_argument(name, ["column", "where", "windows"])
             raise TypeError(f"{self._called}() takes no argument {name!r}{meant}")
         if others:
             raise TypeError(f"{self._called}() takes one column{_STRUCT}")
@@ -96,7 +99,7 @@ class UserDefinedAggregation(Aggregation):
             raise SpecError(
                 f"{self._called}() takes one column, got {column!r}{_STRUCT}"
             )
-        return replace(self, of=column, where=where)
+        return replace(self, of=column, where=where, windows=windows)
 
     @property
     def _called(self) -> str:
@@ -108,7 +111,7 @@ class UserDefinedAggregation(Aggregation):
         # In another process, __main__ is another module.
         here = name is None or not name.startswith("__main__:")
         if here and getattr(resolve(name), "functions", None) is self.functions:
-            return by_reference, (name, self.of, self.where)
+            return by_reference, (name, self.of, self.where, self.windows)
         return self._by_functions()
 
     def _by_functions(self) -> tuple[Any, ...]:

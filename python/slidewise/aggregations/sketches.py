@@ -77,9 +77,7 @@ class Sketch(Aggregation):
             for name, value in self.given.items()
             if value is not None
         ]
-        if self.where is not None:
-            parts.append(f"where={self.where!r}")
-        return f"{self.kind}({', '.join(parts)})"
+        return f"{self.kind}({', '.join([*parts, *self._shown_options])})"
 
 
 def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
@@ -115,6 +113,7 @@ def bloom(
     capacity: int = 10_000,
     error_rate: float = 0.01,
     where: str | None = None,
+    windows: Any = None,
 ) -> Sketch:
     """The set of values, as a `Bloom` filter.
 
@@ -123,6 +122,7 @@ def bloom(
         capacity: The number of distinct values up to which `error_rate` holds.
         error_rate: The share of false positives. There are no false negatives.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ints, floats, bool, text, binary. A `Window` answers with
@@ -141,7 +141,9 @@ def bloom(
         >>> "ada" in w.query(), "ada" in w.query(lo=2)
         (True, False)
     """
-    return Sketch("bloom", column, where=where, parameters=(capacity, error_rate))
+    return Sketch(
+        "bloom", column, where=where, windows=windows, parameters=(capacity, error_rate)
+    )
 
 
 def _distinct(error: Any) -> tuple[int]:
@@ -160,7 +162,11 @@ register_like(
 
 @with_hints
 def approx_count_distinct(
-    column: str | None = None, *, error: float = 0.02, where: str | None = None
+    column: str | None = None,
+    *,
+    error: float = 0.02,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Sketch:
     """The approximate number of distinct values, by HyperLogLog++.
 
@@ -171,6 +177,7 @@ def approx_count_distinct(
             that. From 0.0021 to 0.26. Counts up to 0.13 / error² (at most 4,096) are
             exact.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ints, floats, bool, text, binary; the result is int64, 0
@@ -190,7 +197,13 @@ def approx_count_distinct(
         >>> w.query()
         3
     """
-    return Sketch("approx_count_distinct", column, where=where, parameters=(error,))
+    return Sketch(
+        "approx_count_distinct",
+        column,
+        where=where,
+        windows=windows,
+        parameters=(error,),
+    )
 
 
 def _quantile(q: Any, error: Any) -> tuple[int, str]:
@@ -222,6 +235,7 @@ def approx_quantile(
     *,
     error: float = 0.01,
     where: str | None = None,
+    windows: Any = None,
 ) -> Sketch:
     """Approximate quantiles, by a KLL sketch.
 
@@ -233,6 +247,7 @@ def approx_quantile(
         error: The largest error of the rank of the answer, as a share of the number of
             values, in 99 answers of 100. From 0.0002 to 0.3.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ints, floats, bool; the result is float64, and one of the
@@ -262,7 +277,9 @@ def approx_quantile(
     else:
         shares = _check_quantile_share(shares)
     given = (shares, error)
-    return Sketch("approx_quantile", column, where=where, parameters=given)
+    return Sketch(
+        "approx_quantile", column, where=where, windows=windows, parameters=given
+    )
 
 
 def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
@@ -292,6 +309,7 @@ def count_min(
     error: float = 0.01,
     confidence: float = 0.99,
     where: str | None = None,
+    windows: Any = None,
 ) -> Sketch:
     """The approximate count of each value, as a `CountMin` sketch.
 
@@ -301,6 +319,7 @@ def count_min(
             and never too low.
         confidence: The probability of that bound, from 0.5 to below 1.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ints, floats, bool, text, binary. A `Window` answers with
@@ -320,7 +339,7 @@ def count_min(
         (3, 2)
     """
     given = (error, confidence)
-    return Sketch("count_min", column, where=where, parameters=given)
+    return Sketch("count_min", column, where=where, windows=windows, parameters=given)
 
 
 def _hitters(k: Any, counters: Any) -> tuple[int, int]:
@@ -349,6 +368,7 @@ def heavy_hitters(
     *,
     counters: int | None = None,
     where: str | None = None,
+    windows: Any = None,
 ) -> Sketch:
     """The k most frequent values, approximately, by Space Saving.
 
@@ -358,6 +378,7 @@ def heavy_hitters(
         k: The number of values to return. By default 10.
         counters: The number of counters: by default 10 k, and at least 100.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ints, floats, bool, text, binary; the result is a list of
@@ -383,7 +404,9 @@ def heavy_hitters(
     if isinstance(column, int):
         column, k = cast("str | None", k), column
     given = (10 if k is None else k, counters)
-    return Sketch("heavy_hitters", column, where=where, parameters=given)
+    return Sketch(
+        "heavy_hitters", column, where=where, windows=windows, parameters=given
+    )
 
 
 def _check_quantile_share(share: Any) -> float:

@@ -33,12 +33,15 @@ register(
 
 
 @with_hints
-def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def sum(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The sum, exact over integers and free of drift over floats.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool give int64 (uint64 gives uint64),
@@ -58,7 +61,7 @@ def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> out["s_2"].to_pylist()
         [1e+16, 1e+16, 2.0]
     """
-    return Aggregation("sum", column, where=where)
+    return Aggregation("sum", column, where=where, windows=windows)
 
 
 def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
@@ -88,12 +91,15 @@ register(
 
 
 @with_hints
-def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def mean(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The arithmetic mean.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -110,19 +116,22 @@ def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> out["m_2"].to_pylist()
         [4.0, 4.5, 7.0]
     """
-    return Aggregation("mean", column, where=where)
+    return Aggregation("mean", column, where=where, windows=windows)
 
 
 register("product", takes=NUMBERS, inputs=("whole",))
 
 
 @with_hints
-def product(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def product(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The product of the values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool give int64, exactly; floats float64,
@@ -141,7 +150,7 @@ def product(column: str | None = None, *, where: str | None = None) -> Aggregati
         >>> w.query() == 2.0**1000, w.query(1, 2)
         (True, inf)
     """
-    return Aggregation("product", column, where=where)
+    return Aggregation("product", column, where=where, windows=windows)
 
 
 register(
@@ -156,13 +165,14 @@ register(
 
 @with_hints
 def geometric_mean(
-    column: str | None = None, *, where: str | None = None
+    column: str | None = None, *, where: str | None = None, windows: Any = None
 ) -> Aggregation:
     """The geometric mean, computed through logarithms.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -179,7 +189,7 @@ def geometric_mean(
         >>> [round(g, 9) for g in out["g_2"].to_pylist()]
         [1.0, 2.0]
     """
-    return Aggregation("geometric_mean", column, where=where)
+    return Aggregation("geometric_mean", column, where=where, windows=windows)
 
 
 register("sum_of_squares", takes=NUMBERS, inputs=("whole",))
@@ -187,13 +197,14 @@ register("sum_of_squares", takes=NUMBERS, inputs=("whole",))
 
 @with_hints
 def sum_of_squares(
-    column: str | None = None, *, where: str | None = None
+    column: str | None = None, *, where: str | None = None, windows: Any = None
 ) -> Aggregation:
     """The sum of the squares of the values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool give int64, exactly; floats float64.
@@ -211,7 +222,7 @@ def sum_of_squares(
         >>> w.query(), w.query(1, 2)
         (169, 25)
     """
-    return Aggregation("sum_of_squares", column, where=where)
+    return Aggregation("sum_of_squares", column, where=where, windows=windows)
 
 
 _BITS = register(
@@ -225,12 +236,15 @@ _BITS = register(
 
 
 @with_hints
-def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def bit_and(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The bitwise AND of all values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool; the result keeps the type. Nulls are
@@ -248,19 +262,22 @@ def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregati
         >>> w.query()
         8
     """
-    return Aggregation("bit_and", column, where=where)
+    return Aggregation("bit_and", column, where=where, windows=windows)
 
 
 register_like(_BITS, kind="bit_or")
 
 
 @with_hints
-def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def bit_or(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The bitwise OR of all values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool; the result keeps the type. Nulls are
@@ -278,19 +295,22 @@ def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregatio
         >>> w.query()
         14
     """
-    return Aggregation("bit_or", column, where=where)
+    return Aggregation("bit_or", column, where=where, windows=windows)
 
 
 register_like(_BITS, kind="bit_xor")
 
 
 @with_hints
-def bit_xor(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def bit_xor(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The bitwise XOR of all values.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers and bool; the result keeps the type. Nulls are
@@ -308,4 +328,4 @@ def bit_xor(column: str | None = None, *, where: str | None = None) -> Aggregati
         >>> w.query()
         6
     """
-    return Aggregation("bit_xor", column, where=where)
+    return Aggregation("bit_xor", column, where=where, windows=windows)

@@ -13,6 +13,7 @@ from slidewise.cli.rolling import (
     summarize,
 )
 from slidewise.cli.terminal import Stages
+from slidewise.spec.outputs import outputs_of
 from slidewise.spec.spec import Spec
 
 __all__ = ["add_options", "run"]
@@ -56,6 +57,6 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     else:
         show(windows, [*spec.by, *spec.results])
     if not options.quiet:
-        results = [one.column for one in spec.outputs]
+        results = [one.column for one in outputs_of(spec)]
         summarize(windows.num_rows, "window", results, stages)
         print_written(options.output)

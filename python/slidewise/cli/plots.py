@@ -21,6 +21,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.cli.windows import split_colons
 from slidewise.errors import Argument, SpecError
 from slidewise.formatting import format_count
+from slidewise.spec.outputs import outputs_of
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import decode_dictionary
@@ -152,7 +153,7 @@ def _by_window(
 ) -> list[_Panel]:
     panels = []
     for name, agg in aggs:
-        labels = [one.column for one in spec.outputs if one.name == name]
+        labels = [one.column for one in outputs_of(spec) if one.name == name]
         lines = [(label, series[0], label) for label in labels]
         panels.append(_Panel(name, repr(agg), agg, lines))
     return panels
@@ -162,7 +163,7 @@ def _by_key(
     series: Sequence[_Series], aggs: Sequence[tuple[str, Aggregation]], spec: Spec
 ) -> list[_Panel]:
     panels = []
-    for name, agg, _, label in spec.outputs:
+    for name, agg, _, label in outputs_of(spec):
         if (name, agg) in aggs:
             lines = [(one.name, one, label) for one in series]
             panels.append(_Panel(name, f"{label}: {agg!r}", agg, lines, of_keys=True))
@@ -432,7 +433,7 @@ def _in_words(by: Sequence[str], values: Sequence[pa.Scalar]) -> str:
 
 
 def _drawable(table: pa.Table, spec: Spec, name: str) -> bool:
-    columns = (one.column for one in spec.outputs if one.name == name)
+    columns = (one.column for one in outputs_of(spec) if one.name == name)
     return all(_is_number(table, column) for column in columns)
 
 

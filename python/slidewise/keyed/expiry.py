@@ -98,7 +98,8 @@ def changes_of_rows(
         assert points.groups is not None, "each point has a code"
         held, ends = points.groups.to_pylist(), points.ends.to_pylist()
         rest_of = _Points(held, ends, (keys, ticks), window, horizon)
-        own = {name: results[name] for name, _ in horizon.query.spec.aggs}
+        names = (name for name, _ in horizon.query.spec.aggs if name in results)
+        own = {name: results[name] for name in names}
         found.append(rest_of.changes(call, own))
     return found
 

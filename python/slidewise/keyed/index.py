@@ -22,7 +22,7 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import KeyedQuery
-from slidewise.spec.spec import derive
+from slidewise.spec.outputs import covers, query_column
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.filling import fill_nulls
@@ -32,6 +32,8 @@ __all__ = ["DirectQuery", "Entries", "Index"]
 
 # The number of changes of a query point in the first step, and its growth per step.
 _FIRST_CHANGES, _GROWTH = 8, 8
+# The first letters of the names of results that are not given.
+_SURPLUS = "__surplus_"
 # The number of sets of windows whose calls are kept.
 _MAX_KEPT_CALLS = 64
 
@@ -59,16 +61,19 @@ class DirectQuery:
         prepared: The windows, and the names of the results, for the store.
         names: These names.
         schema: The schema of a record batch of the results.
-        templates: Per result, an empty column with its properties.
+        templates: Per result that is given, an empty column with its properties.
         fill: The results whose nulls are replaced, and by what.
+        surplus: The results that are not given, as their aggregations have other
+            windows.
     """
 
     store: _core.KeyedStore
     prepared: _core.PreparedQuery
     names: frozenset[str]
     schema: pa.Schema
-    templates: list[Result]
+    templates: dict[str, Result]
     fill: dict[str, pa.Scalar]
+    surplus: list[str]
 
     def key(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results at a key and time; None if an integer does not fit."""
@@ -77,6 +82,8 @@ class DirectQuery:
             for name, value in self.fill.items():
                 if found[name] is None:
                     found[name] = value.as_py()
+            for name in self.surplus:
+                del found[name]
         return found
 
     def lists(self, columns: list[Any], tick: int) -> dict[str, Any] | None:
@@ -86,20 +93,22 @@ class DirectQuery:
             for name, value in self.fill.items():
                 own = value.as_py()
                 found[name] = [own if one is None else one for one in found[name]]
+            for name in self.surplus:
+                del found[name]
         return found
 
-    def filled(self, results: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch of results without the nulls that are replaced."""
+    def finished(self, results: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of the store without surplus, and nulls that are replaced."""
         for name, value in self.fill.items():
             at = results.schema.get_field_index(name)
             column = pc.fill_null(results.column(at), value)
             results = results.set_column(at, results.schema.field(at), column)
-        return results
+        return results.drop_columns(self.surplus) if self.surplus else results
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
         found = self.store.query_table(self.prepared, keys, ticks)
-        return None if found is None else self.filled(pa.record_batch(found))
+        return None if found is None else self.finished(pa.record_batch(found))
 
 
 class Index:
@@ -111,7 +120,7 @@ class Index:
     def __init__(self, query: KeyedQuery) -> None:
         self.query = query
         self._by = list(query.spec.by)
-        self._calls: dict[tuple[Window, ...], KernelCall] = {}
+        self._calls: dict[tuple[Any, ...], KernelCall] = {}
         # For the windows of the last query, usually those of the Spec.
         self._direct: tuple[tuple[Window, ...], DirectQuery | None] | None = None
         self._stored: list[int] = []
@@ -218,6 +227,7 @@ class Index:
         windows: tuple[Window, ...],
         name_row: Callable[[int], str],
         plus: pa.Table | None = None,
+        asked: tuple[str, ...] | None = None,
     ) -> list[Any]:
         """The results by name, per window, of windows that end at keys and times.
 
@@ -227,11 +237,12 @@ class Index:
             windows: Windows of time.
             name_row: Names one of these points in messages.
             plus: An extra row for each, in the columns of the state.
+            asked: As for `KeyedQuery.spec_over`.
 
         Raises:
             ResultOverflowError: As for `rolling`.
         """
-        call = self.call(windows).naming(name_row)
+        call = self.call(windows, asked).naming(name_row)
         extra = None if plus is None else self._inputs(plus)
         answers, beyond = self.store.query(self.keys_of(keys), ticks, call.spans, extra)
         points = QueryPoints(ticks, None, None, None, "query")
@@ -267,46 +278,61 @@ class Index:
         call = self.call(windows)
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
-        results = call.naming(str).decode(answers, [], points)[0]
+        results: dict[str, Result] = {}
+        for each in call.naming(str).decode(answers, [], points):
+            results |= each
         kinds = [pa.array(answer).type for answer in answers[0]]
-        names: dict[int, str] = {}
-        for (name, agg), ((at, *others), _) in zip(spec.aggs, call.reads, strict=True):
-            direct = not others and agg.record.undecoded
-            if not direct or results[name].array.type != kinds[at] or at in names:
+        for place, (name, agg) in enumerate(spec.aggs):
+            (at, *others), _ = call.reads[place]
+            direct = not others and agg.record.undecoded and at == place
+            if not direct or results[name].array.type != kinds[at]:
                 return None
-            names[at] = name
+        # The store answers all aggregations over all windows; some have fewer.
         of_windows = [
-            [spec.query_column(names[at], window) for at in range(len(kinds))]
-            for window in windows
+            [
+                query_column(spec, name, window)
+                if covers(spec, at, window)
+                else f"{_SURPLUS}{at}_{place}"
+                for at, (name, _) in enumerate(spec.aggs)
+            ]
+            for place, window in enumerate(windows)
         ]
         floats = [pa.types.is_floating(kind) for kind in kinds]
         prepared = _core.PreparedQuery(call.spans, of_windows, floats)
-        templates = [results[name] for name, _ in spec.aggs] * len(windows)
         every = [name for window in of_windows for name in window]
+        known = [results[name] for name, _ in spec.aggs] * len(windows)
+        templates = {
+            name: result
+            for name, result in zip(every, known, strict=True)
+            if not name.startswith(_SURPLUS)
+        }
         types = kinds * len(windows)
         schema = pa.schema(list(zip(every, types, strict=True)))
-        fill = {
-            spec.query_column(name, window): fill_nulls(
-                pa.nulls(1, results[name].array.type), value, name
-            )[0]
-            for window in windows
-            for name, value in spec.fill
-        }
+        values, fill = dict(spec.fill), {}
+        for window in windows:
+            for at, (name, _) in enumerate(spec.aggs):
+                if name in values and covers(spec, at, window):
+                    none = pa.nulls(1, results[name].array.type)
+                    (value,) = fill_nulls(none, values[name], name)
+                    fill[query_column(spec, name, window)] = value
+        surplus = [name for name in every if name.startswith(_SURPLUS)]
         return DirectQuery(
-            self.store, prepared, frozenset(every), schema, templates, fill
+            self.store, prepared, frozenset(every), schema, templates, fill, surplus
         )
 
-    def call(self, windows: tuple[Window, ...]) -> KernelCall:
-        """The call of some windows, bound to no rows."""
-        call = self._calls.get(windows)
+    def call(
+        self, windows: tuple[Window, ...], asked: tuple[str, ...] | None = None
+    ) -> KernelCall:
+        """The call of some windows, bound to no rows; see `KeyedQuery.spec_over`."""
+        known = (windows, asked)
+        call = self._calls.get(known)
         if call is None:
             table = self.query.timed(empty_table(self.query.stored_schema))
-            spec = derive(self.query.spec_of_points, windows=windows, empty=False)
-            call = KernelCall(frame(table), spec)
+            call = KernelCall(frame(table), self.query.spec_over(windows, asked))
             _ = call.decoding  # Copies of the call have it.
             if len(self._calls) >= _MAX_KEPT_CALLS:
                 self._calls.clear()
-            self._calls[windows] = call
+            self._calls[known] = call
         return call
 
     def first_times(
@@ -324,6 +350,7 @@ class Index:
         windows: tuple[Window, ...],
         name_row: Callable[[int], str],
         plus: pa.Table | None,
+        asked: tuple[str, ...] | None,
     ) -> tuple[list[Any], list[pa.Array]]:
         """As `answers`; also gives, per window, when the results change.
 
@@ -331,7 +358,7 @@ class Index:
         earlier ones has another result: its time, or null if there is none.
         """
         extra = None if plus is None else self._inputs(plus)
-        call = self.call(windows).naming(name_row)
+        call = self.call(windows, asked).naming(name_row)
         # The Spec's own results come before that of `spec_of_points`.
         own = [name for name, _ in self.query.spec.aggs]
         exact = self._is_exact(call)
@@ -355,7 +382,9 @@ class Index:
             results = call.decode(answers, beyond, points)
             # A result beyond int64 becomes null, and null differs from any number.
             others = None if fitting is None else fitting.decode(after, [], points)[0]
-            of = [{name: each[name] for name in own} for each in results]
+            of = [
+                {name: each[name] for name in own if name in each} for each in results
+            ]
             first = changes_of_folds(of, counts, pa.array(times), others)
             # If `most` changes of folds changed no result, query all points again:
             # answers and changes must be of the same rows.
@@ -369,7 +398,8 @@ class Index:
 
     def _is_exact(self, call: KernelCall) -> bool:
         """Whether results differ if, and only if, the answers of the kernel do."""
-        if self.query.spec.overflow != "raise" or self.query.spec.fill:
+        spec = self.query.spec
+        if spec.overflow != "raise" or spec.fill or spec.own:
             return False
         schema = self.query.schema
         # Both zeros are equal, but their bits differ.

@@ -334,7 +334,7 @@ class KeyedWindows:
                 watermark if that is later.
             windows: A length, or several, as in the Spec: any up to the horizon, which
                 is the longest window and `late`, or `keep=`. By default the windows of
-                the Spec.
+                the Spec. Aggregations with windows of their own keep these.
             plus: The values, by column, of an extra row: it counts as if it had arrived
                 at that time, after all others of the key. It is not stored. Columns
                 that are left out are null.

@@ -58,11 +58,14 @@ class Points:
         plus: Per point, an extra row: it counts as if it had arrived at the time of
             the point, after all others. Its columns have the types of the state.
             None for no extra rows.
+        asked: The labels of the windows that the query asks for; None for those of the
+            Spec.
     """
 
     keys: pa.Table
     ticks: pa.Array
     plus: pa.Table | None = None
+    asked: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -70,9 +73,8 @@ class Points:
     def slice(self, start: int, count: int) -> "Points":
         """A range of the points."""
         plus = None if self.plus is None else self.plus.slice(start, count)
-        return Points(
-            self.keys.slice(start, count), self.ticks.slice(start, count), plus
-        )
+        keys, ticks = self.keys.slice(start, count), self.ticks.slice(start, count)
+        return Points(keys, ticks, plus, self.asked)
 
 
 def key_table(query: KeyedQuery, key: Any) -> pa.Table:

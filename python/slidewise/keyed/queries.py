@@ -1,6 +1,7 @@
 """`Queries`: results of keys at any time, beside the thread that changes the state."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from slidewise.keyed.view import View, is_latest
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows.base import Window
 from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Queries"]
@@ -179,6 +181,10 @@ class Queries:
         if valid_until:
             for window in spans:
                 window.check_expiry(Argument("valid_until", True))
+        if windows is not None and view.query.spec.own:
+            # Aggregations with windows of their own keep these.
+            points = replace(points, asked=tuple(window.label for window in spans))
+            spans = tuple(dict.fromkeys([*spans, *self._own_windows(view)]))
         if view.reader is None:
             with self._state:
                 # A call that failed meanwhile has rolled the state back.
@@ -195,6 +201,16 @@ class Queries:
             view = self._view_for("query()")
             view.horizon.check(points.ticks, spans, self._latest_lost)
         return answers.named(spans, view.query)
+
+    def _own_windows(self, view: View) -> list[Window]:
+        """The windows that aggregations have of their own, as queried."""
+        spec = view.query.spec
+        windows = {one.label: one for one in view.horizon.windows(None)}
+        return [
+            windows[label]
+            for own, (_, agg) in zip(spec.own, spec.aggs, strict=True)
+            for label in (() if agg.windows is None else own)
+        ]
 
     def _latest_lost(self) -> int | None:
         """As `RowLog.latest_lost`, for a thread without the lock."""

@@ -22,6 +22,7 @@ from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import ARRIVAL, EARLIEST, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
 from slidewise.spec.durations import Length
+from slidewise.spec.outputs import outputs_of, own_beside
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.table.asof import query_points_of
@@ -490,6 +491,19 @@ class KeyedQuery:
         names = {"names": None, "prefix": ""} if self.emit == "slide" else {}
         return derive(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows), **names)
 
+    def spec_over(
+        self, windows: tuple[Window, ...], asked: tuple[str, ...] | None = None
+    ) -> Spec:
+        """The Spec of a query over some windows, for rows of the state.
+
+        Args:
+            windows: The windows.
+            asked: The labels of those that were asked for, in place of the Spec's.
+        """
+        spec = self.spec_of_points
+        own = spec.own if asked is None else own_beside(spec, asked)
+        return derive(spec, windows=windows, empty=False, own=own)
+
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """The results of due rows, in order; all rows before them have arrived."""
         history = len(earlier)
@@ -564,7 +578,7 @@ class KeyedQuery:
         If late rows are accepted, they have the flag `_correction`.
         """
         if self.emit == "slide":
-            columns = {output.name: output.column for output in self.spec.outputs}
+            columns = {output.name: output.column for output in outputs_of(self.spec)}
             names = [columns.get(name, name) for name in answers.column_names]
             answers = answers.rename_columns(names)
         if not self.corrects:

@@ -27,7 +27,8 @@ from slidewise.keyed.points import Points
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
 from slidewise.spec.naming import twice
-from slidewise.spec.spec import Spec, derive, refuse_duplicates
+from slidewise.spec.outputs import query_column, until_column
+from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import one_column
@@ -66,15 +67,16 @@ class Answers:
             SpecError: If two columns have one name.
         """
         pairs = [
-            (query.spec.query_column(name, window), results[name])
+            (query_column(query.spec, name, window), results[name])
             for window, results in zip(windows, self.results, strict=True)
             for name, _ in query.spec.aggs
+            if name in results
         ]
         for window, ticks in zip(windows, self.until or (), strict=False):
             times = query.times.window_ends(ticks)
             same = times.type == query.times.original.type
             until = Result(times, None, same, nullable=True)
-            pairs.append((query.spec.until_column(window), until))
+            pairs.append((until_column(query.spec, window), until))
         refuse_duplicates((name for name, _ in pairs), twice(query.spec.names))
         return dict(pairs)
 
@@ -129,13 +131,8 @@ class FoldReader:
         found = self._direct.answers(self.index.keys_of(keys), ticks)
         if found is None:
             return None
-        templates = self._direct.templates
-        return {
-            name: Result(column, like.dtype, like.same_type, like.nullable)
-            for name, column, like in zip(
-                found.schema.names, found.columns, templates, strict=True
-            )
-        }
+        pairs = zip(self._direct.templates.items(), found.columns, strict=True)
+        return {name: like._replace(array=column) for (name, like), column in pairs}
 
     def appended(
         self, table: pa.Table | pa.RecordBatch, tick: int
@@ -166,7 +163,7 @@ class FoldReader:
         if found is None:
             return None
         answers = pa.ipc.read_record_batch(pa.py_buffer(found), layout.schema)
-        answers = direct.filled(answers)
+        answers = direct.finished(answers)
         if whole:
             return answers
         if layout.leads:
@@ -238,7 +235,7 @@ class FoldReader:
         index, spans = self.index, tuple(windows)
         plus = None if points.plus is None else extra_rows(points, self.query)
         name_row = named_by(points, self.query)
-        given = (points.keys, points.ticks, spans, name_row, plus)
+        given = (points.keys, points.ticks, spans, name_row, plus, points.asked)
         if not expiry:
             return Answers(index.answers(*given), None)
         results, first = index.answers_with_changes(*given)
@@ -264,7 +261,7 @@ class RowReader:
         if points.plus is not None:
             # The extra row of a point belongs to the window that it closes.
             windows = [window.with_row() for window in windows]
-        spec = derive(self._query.spec_of_points, windows=tuple(windows), empty=False)
+        spec = self._query.spec_over(tuple(windows), points.asked)
         expires = horizon if expiry else None
         reach = max(window.reach(self._query.ticks_of) for window in windows)
         if any(window.chained for window in windows):

@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
+from slidewise.spec.outputs import outputs_of
 from slidewise.spec.spec import Spec
 
 __all__ = ["collated_results", "refuse_collations"]
@@ -40,7 +41,7 @@ def refuse_collations(df: Any, spec: Spec, then_by: Iterable[str]) -> None:
 def collated_results(df: Any, spec: Spec) -> dict[str, DataType]:
     """The types of results that are values of a column with a collation."""
     types: dict[str, DataType] = {}
-    for _, agg, _, column in spec.outputs:
+    for _, agg, _, column in outputs_of(spec):
         if agg.of is None or agg.record.result not in ("value", "values", "joined"):
             continue
         kind = df.schema[agg.of].dataType

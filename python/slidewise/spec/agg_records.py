@@ -36,8 +36,8 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
         {'kind': 'quantile', 'column': 'delay', 'q': 0.99}
     """
     if isinstance(agg, UserDefinedAggregation):
-        named = {"column": agg.of, "where": agg.where}
-        given = {name: column for name, column in named.items() if column is not None}
+        named = {"column": agg.of, "where": agg.where, "windows": agg.windows}
+        given = {name: value for name, value in named.items() if value is not None}
         return {"kind": _import_path(agg), **given}
     record: dict[str, Any] = {"kind": agg.kind}
     values: dict[str, Any] = {}

@@ -57,9 +57,13 @@ def document_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 def _record(name: str, agg: Aggregation) -> dict[str, Any]:
     try:
-        return record_of_agg(agg)
+        record = record_of_agg(agg)
     except SpecError as error:
         raise SpecError(f"aggs[{name!r}]: {error}") from error
+    if agg.windows is not None:
+        own = _plain(agg.windows)
+        record["windows"] = own[0] if len(own) == 1 else own
+    return record
 
 
 def _plain(value: Any) -> Any:
@@ -119,6 +123,9 @@ def _aggs(records: object) -> dict[str, Aggregation]:
     aggs = {}
     for name, record in records.items():
         try:
+            if isinstance(record, Mapping) and "windows" in record:
+                own = _named("windows", record["windows"])
+                record = {**record, "windows": own}
             aggs[name] = agg_of_record(record)
         except SpecError as error:
             raise SpecError(f"aggs[{shorten(name)}]: {error}") from error

@@ -35,7 +35,7 @@ def check_fill(given: Any, aggs: tuple[tuple[str, Aggregation], ...]) -> Fill:
     if not isinstance(given, Mapping):
         value = _value(given, Argument("fill", given))
         return () if value is None else tuple((name, value) for name, _ in aggs)
-    names, kinds = dict(aggs), {agg.kind for _, agg in aggs}
+    names, kinds = dict(aggs), [agg.kind for _, agg in aggs]
     for key in given:
         if key not in names and key not in kinds:
             raise SpecError(
@@ -44,8 +44,8 @@ def check_fill(given: Any, aggs: tuple[tuple[str, Aggregation], ...]) -> Fill:
                 f"{', '.join(map(repr, names))}",
             )
     found = []
-    for name, agg in aggs:
-        key = name if name in given or agg.kind in names else agg.kind
+    for name, kind in zip(names, kinds, strict=True):
+        key = name if name in given or kind in names else kind
         value = _value(given.get(key), f"fill[{key!r}]={given.get(key)!r:.60}")
         if value is not None:
             found.append((name, value))

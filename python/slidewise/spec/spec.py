@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
@@ -30,13 +30,12 @@ from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.fill import Fill, check_fill
-from slidewise.spec.naming import (
-    ANSWERS,
-    PER_WINDOW,
-    check_names,
-    check_prefix,
-    column_name,
-    twice,
+from slidewise.spec.naming import check_names, check_prefix, twice
+from slidewise.spec.outputs import outputs_of
+from slidewise.spec.own_windows import (
+    all_have_windows,
+    refuse_own_windows,
+    windows_of,
 )
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
@@ -47,7 +46,6 @@ from slidewise.spec.windows.parse import (
     are_hopping,
     hopping_windows,
     parse_lengths,
-    rolling_windows,
 )
 
 __all__ = [
@@ -56,7 +54,6 @@ __all__ = [
     "OVERFLOW",
     "TIES",
     "HoppingLike",
-    "Output",
     "RollingLike",
     "Spec",
     "check_column_name",
@@ -124,6 +121,7 @@ class Spec:
             for the default.
         prefix: The text before the name of each result column.
         fill: The names of aggregations whose null results are replaced, and by what.
+        own: The labels of the windows of each aggregation; empty if all have all.
         overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
             change it.
 
@@ -156,6 +154,7 @@ class Spec:
     names: str | None = None
     prefix: str = ""
     fill: Fill = ()
+    own: tuple[tuple[str, ...], ...] = ()
     overflow: str = field(default="raise", metadata={"canonical": False})
     _given: dict[str, Any] = field(
         default_factory=dict,
@@ -266,7 +265,7 @@ class Spec:
         cls,
         *,
         on: str,
-        windows: RollingLike | Iterable[RollingLike],
+        windows: RollingLike | Iterable[RollingLike] | None = None,
         aggs: Mapping[str, Aggregation],
         by: str | Sequence[str] | None = None,
         closed: str | None = None,
@@ -295,11 +294,13 @@ class Spec:
         """
         given = given_keywords(locals())
         ends = "right" if closed is None else one_of(closed, "closed", CLOSED)
-        aggregations = check_aggs(aggs)
+        aggregations, found, own = windows_of(
+            check_aggs(aggs), given.get("windows"), ends, offset
+        )
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
-            windows=rolling_windows(given.get("windows", ()), ends, offset),
+            windows=found,
             aggs=aggregations,
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
@@ -310,6 +311,7 @@ class Spec:
             names=check_names(names),
             prefix=check_prefix(prefix),
             fill=check_fill(fill, aggregations),
+            own=own,
             _given=given,
         )
         if spec.exclude and offset is not None and parse_offset(offset).amount < 0:
@@ -360,6 +362,7 @@ class Spec:
         given = given_keywords(locals())
         check_bool(empty, "empty")
         several, aggregations = given.get("windows"), check_aggs(aggs)
+        refuse_own_windows(aggregations)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
@@ -401,36 +404,11 @@ class Spec:
     @cached_property
     def results(self) -> tuple[str, ...]:
         """The names of the result columns, window by window."""
-        columns = tuple(output.column for output in self.outputs)
+        columns = tuple(output.column for output in outputs_of(self))
         if not self.is_hopping:
             return columns
         which = ("window",) if self.several else ()
         return (*which, "window_start", "window_end", *columns)
-
-    @cached_property
-    def outputs(self) -> tuple[Output, ...]:
-        """The result columns of aggregations, window by window."""
-        windows = self.windows[:1] if self.is_hopping else self.windows
-        return tuple(
-            Output(name, agg, window, self.column(name, window))
-            for window in windows
-            for name, agg in self.aggs
-        )
-
-    def column(self, name: str, window: Window) -> str:
-        """The name of the result column of an aggregation and a window."""
-        names = PER_WINDOW if self.is_hopping else ANSWERS
-        return self.prefix + column_name(self.names or names, name, window.label)
-
-    def query_column(self, name: str, window: Window) -> str:
-        """As `column` in a query, whose results are window by window in any case."""
-        names = self.names or ANSWERS
-        return self.prefix + column_name(names, name, window.label)
-
-    def until_column(self, window: Window) -> str:
-        """The name of the column of the times at which a window's results change."""
-        template = self.names if "{agg}" in (self.names or "") else ANSWERS
-        return self.prefix + column_name(template or ANSWERS, _UNTIL, window.label)
 
     @cached_property
     def arrivals(self) -> tuple[str, ...]:
@@ -647,7 +625,9 @@ def _from_keywords(
     if make is None and "window" in request and "windows" in request:
         raise SpecError("give windows= for rolling, or window= for hopping, not both")
     window = "window" if "window" in request else "windows"
-    needed = ["on", "aggs"] if make == Spec.make_hopping else ["on", window, "aggs"]
+    needed = ["on", window, "aggs"]
+    if make == Spec.make_hopping or all_have_windows(request.get("aggs")):
+        needed.remove(window)
     if make is None:
         make = Spec.make_hopping if _is_hopping(request) else Spec.make
     missing = [name for name in needed if name not in request]

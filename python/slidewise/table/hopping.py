@@ -18,6 +18,7 @@ from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Length, WindowLike
+from slidewise.spec.outputs import column_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     HoppingLike,
@@ -270,7 +271,7 @@ def compute_windows(
         same_type = times.type == request.times.original.type
         columns[name] = Result(times, dtype, same_type, nullable=False)
     window = spec.windows[at]
-    named = {spec.column(name, window): answer for name, answer in answers.items()}
+    named = {column_of(spec, name, window): answer for name, answer in answers.items()}
     return {**columns, **named}
 
 

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
+from slidewise.spec.outputs import column_of, covers
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.data_driven import Positions
@@ -122,6 +124,8 @@ class KernelCall:
         ]
         self.points: QueryPoints | None = None
         self._places: pa.Array | None = None
+        # Whether passes share the sorted rows.
+        self._sorts_once = False
         self.spans = [self.span(window) for window in spec.windows]
         self.inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
@@ -198,9 +202,12 @@ class KernelCall:
         return other
 
     def allowing_overflow(self) -> "KernelCall":
-        """A copy whose integer results are null where they do not fit their type."""
+        """A copy whose integer results are null where they do not fit their type.
+
+        It decodes all aggregations over any window.
+        """
         other = self.naming(str)
-        other.spec = derive(self.spec, overflow="null")
+        other.spec = derive(self.spec, overflow="null", own=())
         return other
 
     @property
@@ -232,6 +239,13 @@ class KernelCall:
         if points is None and self.spec.exclude:
             points = self._own_points
         answered = [self._pass(plain, points)] if plain else []
+        # Windows of the same aggregations share a pass.
+        by_time: dict[tuple[bool, ...], list[int]] = {}
+        for at, window in windows:
+            if not window.by_position:
+                by_time.setdefault(self._covering(window), []).append(at)
+        passes = [(ats, points) for ats in by_time.values()]
+        self._sorts_once = len(passes) > 1
         for at, window in windows:
             if window.by_position:
                 at_rows = self.points is None
@@ -241,6 +255,11 @@ class KernelCall:
                 answered.append({at: self._by_calendar(at)})
         found = {at: named for each in answered for at, named in each.items()}
         return [found[at] for at, _ in windows]
+
+    def _covering(self, window: Window) -> tuple[bool, ...]:
+        """Of each aggregation, whether it is given over a window."""
+        places = range(len(self.spec.aggs))
+        return tuple(covers(self.spec, at, window) for at in places)
 
     def compute_window(self, at: int, points: QueryPoints) -> dict[str, Result]:
         """Computes the results by name of one of the windows, at query points.
@@ -349,7 +368,14 @@ class KernelCall:
         self._places = places
         history = self._history if points is None else 0
         by_position = points is not None and points.by_position
-        rows, layout = self.rows, self.layout if self.spec.is_hopping else None
+        shares = self.spec.is_hopping or self._sorts_once
+        rows, layout = self.rows, self.layout if shares else None
+        # The places of the calls of the aggregations that these windows have.
+        covering = self._covering(self.spec.windows[windows[0]])
+        used = {
+            call for by in compress(self.plans, covering) for call in self.calls_of(by)
+        }
+        places = [at for call, at in self._calls.items() if call in used]
         if by_position:
             rows = RowKeys(self.positions.of_rows, self.groups)
             layout = self.layout_by_position
@@ -362,6 +388,8 @@ class KernelCall:
                 self.inputs.columns,
                 list(self._calls),
                 spans,
+                [self.calls[at] for at in places],
+                [self.spans[at] for at in windows],
                 self.spec.ties,
                 points,
                 self.inputs.natives,
@@ -372,9 +400,12 @@ class KernelCall:
                 raises and self.spec.min_rows <= 1,
             )
         except ResultOverflowError as error:
-            where = (windows[error.window], error.aggregation, error.row)  # type: ignore[attr-defined]
+            call = places[error.aggregation]  # type: ignore[attr-defined]
+            where = (windows[error.window], call, error.row)  # type: ignore[attr-defined]
             raise self._overflow(where, history, str(error)) from None
-        return self._decode(dict(zip(windows, answers, strict=True)), beyond, history)
+        found = [dict(zip(places, window, strict=True)) for window in answers]
+        named = ((at, places[call], row, value) for at, call, row, value in beyond)
+        return self._decode(dict(zip(windows, found, strict=True)), named, history)
 
     def decode(
         self,
@@ -395,36 +426,45 @@ class KernelCall:
             ResultOverflowError: As for `compute`.
         """
         self.points = points
-        results = self._decode(dict(enumerate(answers)), beyond, 0)
+        found = {at: dict(enumerate(window)) for at, window in enumerate(answers)}
+        results = self._decode(found, beyond, 0)
         return [results[at] for at in range(len(answers))]
 
     def _decode(
         self,
-        answers: Mapping[int, Sequence[Any]],
+        answers: Mapping[int, Mapping[int, Any]],
         beyond: Iterable[tuple[int, int, int, int]],
         history: int,
     ) -> dict[int, dict[str, Result]]:
+        """The results of answers by window and call, which are places."""
         columns = {
-            at: [_without_history(history, pa.array(column)) for column in window]
+            at: {
+                call: _without_history(history, pa.array(column))
+                for call, column in window.items()
+            }
             for at, window in answers.items()
         }
         windows = list(columns)
         for place, call, row, value in beyond if self.spec.overflow == "raise" else ():
             window = windows[place]
-            if not self._below_min_rows(columns[window], call, row - history):
+            caller = self._caller(call, window)
+            if caller is None:  # no aggregation of this window
+                continue
+            if not self._below_min_rows(caller[1], columns[window], row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
         of_windows, fill = {}, dict(self.spec.fill)
         for index in windows:
             holds_a_row = self._holds_a_row(self.spec.windows[index])
             results = {}
-            for (name, agg), by, never_null, dtype in self.decoding:
+            covering = self._covering(self.spec.windows[index])
+            for (name, agg), by, never_null, dtype in compress(self.decoding, covering):
                 array = self._array(index, agg, by, columns[index])
                 nullable = by.count_call is not None and not (
                     never_null and holds_a_row
                 )
                 if name in fill:
-                    column = self.spec.column(name, self.spec.windows[index])
+                    column = column_of(self.spec, name, self.spec.windows[index])
                     array, nullable = fill_nulls(array, fill[name], column), False
                 results[name] = Result(array, dtype, by.same_type, nullable)
             of_windows[index] = results
@@ -487,7 +527,9 @@ class KernelCall:
         history: int,
     ) -> None:
         """Computes Python aggregations: per window, the answers at rows or points."""
-        for agg in dict.fromkeys(agg for _, agg in self.spec.aggs):
+        covering = self._covering(self.spec.windows[windows[0]])
+        covered = compress(self.spec.aggs, covering)
+        for agg in dict.fromkeys(agg for _, agg in covered):
             if isinstance(agg, CustomAggregation):
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
@@ -504,7 +546,7 @@ class KernelCall:
                     self._custom[agg, window] = of_window[history:]
 
     def _array(
-        self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
+        self, index: int, agg: Aggregation, plan: Plan, answers: Mapping[int, pa.Array]
     ) -> pa.Array:
         """The result of one aggregation over one window."""
         window = self.spec.windows[index]
@@ -544,18 +586,19 @@ class KernelCall:
             and all(self.source.never_null(name) for name in plan.reads)
         )
 
-    @cached_property
-    def _callers(self) -> list[tuple[Aggregation, Plan]]:
-        """The first aggregation that makes each call."""
-        callers: dict[Call, tuple[Aggregation, Plan]] = {}
-        for (_, agg), by in zip(self.spec.aggs, self.plans, strict=True):
-            for call in self.calls_of(by):
-                callers.setdefault(call, (agg, by))
-        return [callers[call] for call in self._calls]
+    def _caller(self, call: int, window: int) -> tuple[Aggregation, Plan] | None:
+        """The first aggregation of a window that makes a call; None without one."""
+        covering = self._covering(self.spec.windows[window])
+        pairs = zip(self.spec.aggs, self.plans, strict=True)
+        for (_, agg), by in compress(pairs, covering):
+            if self.calls[call] in self.calls_of(by):
+                return agg, by
+        return None
 
-    def _below_min_rows(self, answers: list[pa.Array], call: int, row: int) -> bool:
+    def _below_min_rows(
+        self, plan: Plan, answers: Mapping[int, pa.Array], row: int
+    ) -> bool:
         """Whether a window holds fewer values than `min_rows`."""
-        _, plan = self._callers[call]
         if not self.spec.min_rows or plan.count_call is None:
             return False
         count: int = answers[self._calls[plan.count_call]][row].as_py()
@@ -565,9 +608,10 @@ class KernelCall:
         self, where: tuple[int, int, int], history: int, why: str
     ) -> ResultOverflowError:
         index, call, row = where
-        agg, _ = self._callers[call]
+        caller = self._caller(call, index)
+        assert caller is not None, "a window has only the calls of its aggregations"
         window = self.spec.windows[index]
-        return self._overflow_of(agg, window, row - history, why)
+        return self._overflow_of(caller[0], window, row - history, why)
 
     def _overflow_of(
         self, agg: Aggregation, window: Window, row: int, why: str

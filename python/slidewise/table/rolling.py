@@ -131,7 +131,8 @@ def rolling(
             `rows(n)`, `landmark("flag")` (everything since the last row with a flag) or
             `delta("column", 5.0)` (rows whose column is near). `"1d"` is 24 hours, also
             where clocks change.
-        aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
+        aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`. One with
+            `windows=` has these windows alone; if all have, leave the others out.
         by: The key column, or several: each key has its own windows. Keys are numbers,
             text, times, and structs and lists of these. Null is a key, as is NaN.
         closed: The ends that belong to the window: "right" (the default), "left",

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from slidewise.keyed.columns import LATEST
 from slidewise.spec.durations import Length
+from slidewise.spec.outputs import outputs_of
 from slidewise.spec.spec import Spec, derive
 from slidewise.table.equality import equal_values
 from slidewise.table.hopping import hopping_spec
@@ -313,7 +314,7 @@ class Expected:
 
     def _named(self) -> list[str]:
         """The names of results."""
-        return [output.column for output in self._spec.outputs]
+        return [output.column for output in outputs_of(self._spec)]
 
     def _is_due(self, tick: int, before: int | None) -> bool:
         """Whether the watermark passes a time in this step."""

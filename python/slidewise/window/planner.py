@@ -467,6 +467,13 @@ def _range(one: WindowLike | Length) -> Length:
 def _aggregations(
     aggs: Aggregation | Mapping[str, Aggregation],
 ) -> tuple[tuple[str | None, Aggregation], ...]:
+    several = aggs.values() if isinstance(aggs, Mapping) else [aggs]
+    for agg in several:
+        if getattr(agg, "windows", None) is not None:
+            raise SpecError(
+                f"{agg!r} has windows=, which are for tables and streams: give the "
+                "ranges of a Window by query() or last=, of a SharedWindow by ranges="
+            )
     if isinstance(aggs, Aggregation):
         return ((None, aggs),)
     if not isinstance(aggs, Mapping):
