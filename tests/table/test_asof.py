@@ -286,3 +286,89 @@ def test_at_takes_times_of_the_kind_of_the_table(times):
         sw.rolling(
             table, on="t", windows=5, aggs={"n": sw.count()}, at=pa.table({"t": times})
         )
+
+
+# Columns of `at=` with other names.
+
+LABELS = pa.table(
+    {"id": [1, 2, 3], "when": [9, 3, 20], "card": [*"aba"], "shop": [*"xyx"]}
+)
+TRIPS = pa.table(
+    {
+        "t": [1, 3, 8, 9],
+        "k": [*"abaa"],
+        "s": [*"xyxx"],
+        "x": [1, 2, 4, 8],
+        "a": [9, 1, 8, 10],
+    }
+)
+SUM: dict[str, Any] = {"windows": [5, sw.rows(2)], "aggs": {"s": sw.sum("x")}}
+
+
+def answers(at: Any, **request: Any) -> list[list[Any]]:
+    found = sw.rolling(TRIPS, at=at, **request, **SUM)
+    named = pa.table(found) if isinstance(found, pa.Table) else pa.table(dict(found))
+    return [named[name].to_pylist() for name in ("s_5", "s_2rows")]
+
+
+def test_columns_of_labels_may_have_other_names() -> None:
+    same = LABELS.rename_columns(["id", "t", "k", "s"])
+    one: dict[str, Any] = {"on": "t", "by": "k"}
+    expected = answers(same, **one)
+    assert expected == [[12, 2, None], [12, 2, 12]]
+    assert answers(LABELS, **one, at_on="when", at_by="card") == expected
+    assert answers(LABELS, **one, at_on="when", at_by=["card"]) == expected
+    assert answers(LABELS, **one, at_on="when", at_by={"k": "card"}) == expected
+    two: dict[str, Any] = {"on": "t", "by": ["s", "k"]}
+    expected = answers(same, **two)
+    assert answers(LABELS, **two, at_on="when", at_by=["shop", "card"]) == expected
+    partly = LABELS.rename_columns(["id", "t", "card", "s"])
+    assert answers(partly, **two, at_by={"k": "card"}) == expected
+    found = sw.rolling(TRIPS, at=LABELS, at_on="when", at_by="card", **one, **SUM)
+    assert found.column_names == [*LABELS.column_names, "s_5", "s_2rows"]
+    lazy = sw.rolling(
+        pl.from_arrow(TRIPS).lazy(),  # type: ignore[union-attr]
+        at=pl.from_arrow(LABELS).lazy(),  # type: ignore[union-attr]
+        at_on="when",
+        at_by="card",
+        **one,
+        **SUM,
+    )
+    assert lazy.collect()["s_5"].to_list() == [12, 2, None]
+
+
+def test_the_time_of_labels_may_also_be_their_arrival_and_key() -> None:
+    when = LABELS.select(["when", "card"])
+    same = when.rename_columns(["t", "k"])
+    for request in (
+        {"on": "t", "by": "k", "arrival": "t"},
+        {"on": "t", "by": ["k", "t"]},
+    ):
+        spec: dict[str, Any] = {**request, "windows": 5, "aggs": {"s": sw.sum("x")}}
+        expected = sw.rolling(TRIPS, at=same, **spec)["s_5"]
+        by = {"k": "card", "t": "when"} if len(request["by"]) == 2 else "card"
+        found = sw.rolling(TRIPS, at=when, at_on="when", at_by=by, **spec)["s_5"]
+        assert found.equals(expected)
+    late = when.append_column("a", pa.array([9, 9, 9]))
+    spec = {"on": "t", "by": "k", "arrival": "a", **SUM}
+    found = sw.rolling(TRIPS, at=late, at_on="when", at_by="card", **spec)
+    assert found["s_5"].to_pylist() == [4, 2, None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"at": None}, "at_on='when' names columns of the table at=, which is missing"),
+        ({"at_on": 3}, "at_on= takes the name of a column, got 3"),
+        ({"at_on": "then"}, "at= has no column 'then'"),
+        ({"at_by": "key"}, "at= has no column 'key'"),
+        ({"at_by": ["card", "shop"]}, r"names other columns than one for each of by="),
+        ({"at_by": {"card": "card"}}, r"at_by= names 'card', which is not in by="),
+        ({"at_by": 3}, "at_by= takes a column or a list of columns, got 3"),
+        ({"at_on": "card"}, "column 'card' of at= is string, which does not convert"),
+    ],
+)
+def test_wrong_columns_of_labels_are_refused(changes: Any, message: str) -> None:
+    request: dict[str, Any] = {"on": "t", "by": "k", "at": LABELS, "at_on": "when"}
+    with pytest.raises(sw.SpecError, match=message):
+        sw.rolling(TRIPS, **{**request, "at_by": "card", **changes}, **SUM)

@@ -1,37 +1,106 @@
 """Query points from another table: `rolling(..., at=)`."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
 import pyarrow as pa
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, check_column_name, check_columns
 from slidewise.table.encoding import decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import keys_differ, same_kind, zones_differ
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["query_points_of", "ticks_as"]
+__all__ = ["PointColumns", "query_points_of", "ticks_as"]
 
 
-def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
-    """The rows of `at=` as query points; equal keys get equal codes in both tables."""
-    require(target, [spec.on, *spec.by, *spec.arrivals], "at=")
+class PointColumns(NamedTuple):
+    """The columns of the table of query points, where they differ from the rows'.
+
+    Attributes:
+        on: The column of times.
+        by: The key columns, in the order of those of the Spec.
+        arrivals: The columns of arrival order.
+    """
+
+    on: str
+    by: Sequence[str]
+    arrivals: Sequence[str]
+
+    @classmethod
+    def of(
+        cls, spec: Spec, on: object = None, by: Mapping[str, str] | Any = None
+    ) -> Self:
+        """Those of `at_on=` and `at_by=`; by default those of the Spec.
+
+        Raises:
+            SpecError: If one is not a column, or other keys are named than those of
+                the Spec.
+        """
+        time = spec.on if on is None else check_column_name(on, "at_on")
+        # The column of times may be a key or the order of arrival, too.
+        named = {name: time if name == spec.on else name for name in spec.columns}
+        keys = [named[name] for name in spec.by] if by is None else _keys(spec, by)
+        return cls(time, keys, [named[name] for name in spec.arrivals])
+
+
+def _keys(spec: Spec, given: Any) -> tuple[str, ...]:
+    """The key columns that `at_by=` names."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in spec.by:
+                raise SpecError(
+                    Argument("at_by"),
+                    f" names {name!r}, which is not in ",
+                    Argument("by", [*spec.by]),
+                )
+        names = [given.get(name, name) for name in spec.by]
+        return tuple(check_column_name(name, "at_by") for name in names)
+    found = check_columns(given, "at_by")
+    if len(found) != len(spec.by):
+        raise SpecError(
+            Argument("at_by", given),
+            " names other columns than one for each of ",
+            Argument("by", [*spec.by]),
+            ", in its order",
+        )
+    return found
+
+
+def query_points_of(
+    target: Frame, call: KernelCall, spec: Spec, columns: PointColumns | None = None
+) -> QueryPoints:
+    """The rows of `at=` as query points; equal keys get equal codes in both tables.
+
+    Args:
+        target: The table of `at=`.
+        call: The call of the rows.
+        spec: The Spec of the rows.
+        columns: The columns of `target`, where they differ from those of the rows.
+    """
+    columns = PointColumns.of(spec) if columns is None else columns
+    needed = [columns.on, *columns.by, *columns.arrivals]
+    require(target, [*dict.fromkeys(needed)], "at=")
     return QueryPoints(
-        ends=ticks_as(call.times, target, spec.on, "at="),
+        ends=ticks_as(call.times, target, columns.on, "at="),
         starts=None,
-        groups=_share_codes(target, call),
-        arrival=_share_order(target, call),
+        groups=_share_codes(target, call, columns.by),
+        arrival=_share_order(target, call, columns.arrivals),
         noun="row of at=,",
     )
 
 
-def _share_order(target: Frame, call: KernelCall) -> pa.Array | None:
+def _share_order(
+    target: Frame, call: KernelCall, arrivals: Sequence[str]
+) -> pa.Array | None:
     """Orders the arrivals of both tables together; returns that of the query points."""
     order = order_by(
         [
-            pa.concat_arrays([times.ticks, ticks_as(times, target, times.name, "at=")])
-            for times in call.arrivals
+            pa.concat_arrays([times.ticks, ticks_as(times, target, name, "at=")])
+            for times, name in zip(call.arrivals, arrivals, strict=True)
         ]
     )
     if order is None:
@@ -63,11 +132,13 @@ def ticks_as(times: TimeColumn, target: Frame, name: str, where: str) -> pa.Arra
         raise refusal from error
 
 
-def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
+def _share_codes(
+    target: Frame, call: KernelCall, columns: Sequence[str]
+) -> pa.Array | None:
     """Codes the keys of both tables together; returns those of the query points."""
     concatenated = []
-    for name, key in call.key_columns:
-        other = target.column(name)
+    for (name, key), column in zip(call.key_columns, columns, strict=True):
+        other = target.column(column)
         try:
             key = decode_dictionary(key)
             cast = cast_key(decode_dictionary(other), key.type)

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.arrow import arrow_frame
 from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.polars import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.spec import Spec, check_column_name, check_columns, given_spec
+from slidewise.table.asof import PointColumns
 from slidewise.table.encoding import decode_dictionary
 from slidewise.table.equality import equal_cells
 from slidewise.table.kernel_call import map_lazily
@@ -109,12 +109,12 @@ def audit(
         columns = [*spec.by, at, *moments, *spec.results]
         require(target, [*dict.fromkeys(columns)], "served")
         source = frame(rows)
-        points = {spec.on: at, **{name: name for name in spec.by}}
-        expected = compute_rolling(source, whole, _points(target, points), threads)
+        names = PointColumns(at, spec.by, ())
+        expected = compute_rolling(source, whole, target, names, threads)
         as_of: Mapping[str, Result] = {}
         if seen is not None:
-            points |= dict(zip(seen.arrivals, moments, strict=True))
-            as_of = compute_rolling(source, seen, _points(target, points), threads)
+            names = names._replace(arrivals=moments)
+            as_of = compute_rolling(source, seen, target, names, threads)
         return _compared(target, expected, as_of)
 
     answer: TableT
@@ -162,15 +162,6 @@ def _as_of(
             Argument("arrival", spec.arrival),
         )
     return spec, moments
-
-
-def _points(target: Frame, names: Mapping[str, str]) -> Frame:
-    """The query points: columns of a table under other names.
-
-    One column may stand for several, such as for the time and the arrival.
-    """
-    columns = [target.column(name) for name in names.values()]
-    return arrow_frame(pa.Table.from_arrays(columns, names=[*names]))
 
 
 def _compared(

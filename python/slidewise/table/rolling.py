@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import Argument
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.polars import collected, is_lazy
@@ -21,7 +21,7 @@ from slidewise.spec.spec import (
     given_keywords,
     given_spec,
 )
-from slidewise.table.asof import query_points_of
+from slidewise.table.asof import PointColumns, query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
 __all__ = ["compute_rolling", "rolling", "rolling_spec"]
@@ -50,6 +50,8 @@ def rolling(
     prefix: str = "",
     fill: Any = None,
     at: None = None,
+    at_on: str | None = None,
+    at_by: str | Sequence[str] | Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> TableT: ...
 
@@ -75,6 +77,8 @@ def rolling(
     prefix: str = "",
     fill: Any = None,
     at: TableT,
+    at_on: str | None = None,
+    at_by: str | Sequence[str] | Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> TableT: ...
 
@@ -100,6 +104,8 @@ def rolling(
     prefix: str = "",
     fill: Any = None,
     at: Any = None,
+    at_on: str | None = None,
+    at_by: str | Sequence[str] | Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> Any:
     """Aggregates, for every row, over the window that ends at the row.
@@ -122,8 +128,8 @@ def rolling(
             pyarrow Table, which DuckDB's SQL reads by the name of its variable). In
             pandas the names of index levels work like columns. For PySpark DataFrames
             use `slidewise.spark.rolling`.
-        spec: A `Spec`, in place of the arguments that make one: all but `at` and
-            `threads`.
+        spec: A `Spec`, in place of the arguments that make one: all but `at`, `at_on`,
+            `at_by` and `threads`.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
@@ -168,6 +174,9 @@ def rolling(
             rows instead, and it is returned with the results. For point-in-time
             correct features of labels. `landmark` then counts from the last landmark up
             to the label's time. `delta` needs a row of its own and is refused.
+        at_on: The column of times of `at`, if it is not named as `on`.
+        at_by: The key columns of `at` in the order of `by`, or a mapping from key
+            columns to those of `at` with other names.
         threads: The number of threads, which share the keys, or with few keys the
             windows; by default the cores of this process, but one per 65,536 rows.
             Results are the same to the last bit.
@@ -204,13 +213,27 @@ def rolling(
     if spec is None and on is None:
         refuse_without_on(table)
     spec = given_spec(spec, request, "rolling", Spec.make)
-    return rolling_spec(table, spec, at, threads=threads)
+    for name, given in (("at_on", at_on), ("at_by", at_by)):
+        if at is None and given is not None:
+            raise SpecError(
+                Argument(name, given),
+                " names columns of the table ",
+                Argument("at"),
+                ", which is missing: add it, or leave this out",
+            )
+    columns = PointColumns.of(spec, at_on, at_by)
+    return rolling_spec(table, spec, at, columns, threads=threads)
 
 
 def rolling_spec(
-    table: Any, spec: Spec, at: Any = None, *, threads: int | None = None
+    table: Any,
+    spec: Spec,
+    at: Any = None,
+    columns: PointColumns | None = None,
+    *,
+    threads: int | None = None,
 ) -> Any:
-    """`rolling` for a `Spec`.
+    """`rolling` for a `Spec`; `columns` are those of the table `at`.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -222,11 +245,13 @@ def rolling_spec(
     if is_lazy(at):
         rows = collected(table)
         return map_lazily(
-            at, spec, lambda points: rolling_spec(rows, spec, points, threads=threads)
+            at,
+            spec,
+            lambda points: rolling_spec(rows, spec, points, columns, threads=threads),
         )
     if is_lazy(table):
         if at is not None:
-            return rolling_spec(collected(table), spec, at, threads=threads)
+            return rolling_spec(collected(table), spec, at, columns, threads=threads)
         return map_lazily(
             table, spec, lambda rows: rolling_spec(rows, spec, threads=threads)
         )
@@ -234,13 +259,19 @@ def rolling_spec(
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
     points = None if at is None else target
-    return target.append(compute_rolling(source, spec, points, threads))
+    return target.append(compute_rolling(source, spec, points, columns, threads))
 
 
 def compute_rolling(
-    source: Frame, spec: Spec, points: Frame | None, threads: int | None = None
+    source: Frame,
+    spec: Spec,
+    points: Frame | None,
+    names: PointColumns | None = None,
+    threads: int | None = None,
 ) -> dict[str, Result]:
     """The results of a table at its own rows, or at those of `points`.
+
+    `names` are the columns of `points`, where they differ from those of the table.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -255,6 +286,6 @@ def compute_rolling(
             window.check_at(Argument("at"))
     rows = max(source.length, 0 if points is None else points.length)
     call = KernelCall(source, spec, threads=resolve_threads(threads, rows))
-    places = None if points is None else query_points_of(points, call, spec)
+    places = None if points is None else query_points_of(points, call, spec, names)
     columns = [result for window in call.compute(places) for result in window.values()]
     return dict(zip(spec.results, columns, strict=True))
