@@ -15,6 +15,7 @@ _EMITTED = {
     "update": "a result per batch and changed key",
     "change": "a result per changed key, in batches and as rows leave its windows",
     "slide": "a result per key and window when the watermark passes its end",
+    "none": "no results but those of queries",
 }
 
 

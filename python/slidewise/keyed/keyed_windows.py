@@ -57,6 +57,8 @@ class KeyedWindows:
       is emitted when the watermark passes its last row by the gap. A window that a row
       closes (`until("flag")`, `every=rows(k)`) is emitted when it passes that row.
       Empty windows (`empty=True`) are emitted with the key's next non-empty one.
+    - "none": nothing, for a service that only asks by `query` and `query_many`. Rows
+      are kept for these as with the others; `collect` is refused.
 
     Rows of one batch have arrived together, unless `arrival=` orders them, by a column
     or several.
@@ -73,8 +75,8 @@ class KeyedWindows:
     Args:
         spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
             given.
-        emit: "arrival", "final", "update", "change" or "slide", as above. Default
-            "final", and for hopping windows "slide".
+        emit: "arrival", "final", "update", "change", "slide" or "none", as above.
+            Default "final", and for hopping windows "slide".
         late: The delay of the watermark behind the latest time seen: a duration such as
             "10m", a timedelta, or an int for integer times.
         late_rows: The treatment of late rows. "drop" drops and counts them. "flag" also
@@ -101,7 +103,8 @@ class KeyedWindows:
             may have more columns. By default those of the first batch.
         on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`. `windows=`
             are those of `hopping` with `every=`, or if one is a `Query`; these must be
-            of time. `landmark` and `delta` go with `emit="final"`.
+            of time. `landmark` and `delta` go with `emit="final"`, `landmark` also with
+            "none".
 
     Raises:
         SpecError: If an argument is wrong. Without `schema=` columns are checked with
@@ -261,7 +264,8 @@ class KeyedWindows:
             of each key's first row.
 
         Raises:
-            SpecError: If there was no batch yet: the columns are unknown then.
+            SpecError: If there was no batch yet: the columns are unknown then; or with
+                `emit="none"`.
 
         Cost: O(results), without copies if `advance` was called once.
 

@@ -59,7 +59,7 @@ class KeyedQuery:
         spec: The Spec.
         schema: The columns of the rows.
         emit: When results are emitted: "arrival", "final", "update", "change" or, for
-            hopping windows, "slide".
+            hopping windows, "slide"; "none" for never.
         then_by: Columns that order rows of equal time; if empty, order of arrival.
         deletes: A column of booleans. A row where it is true deletes one row with its
             key and time: the first by `then_by`, otherwise the first that arrived.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.frames.polars import collected
@@ -131,6 +131,13 @@ class Stream:
     def collect(self) -> pa.Table:
         """Returns the results emitted since the last call."""
         query = self._state.query
+        if self._options.emit == "none":
+            raise SpecError(
+                Argument("emit", "none"),
+                " gives no results to collect: ask by query() or query_many(), or make "
+                "KeyedWindows with another ",
+                Argument("emit"),
+            )
         if query is None:
             raise SpecError(
                 "there are no rows yet: ingest some before collect(), or give schema="

@@ -20,6 +20,7 @@ from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec, refuse_duplicates
+from slidewise.table.asof import query_points_of
 from slidewise.table.time_columns import read_times
 
 __all__ = [
@@ -33,17 +34,17 @@ __all__ = [
 ]
 
 LATE_ROWS = ("drop", "flag", "correct")
-_EMITS = ("arrival", "final", "update", "change")
+_EMITS = ("arrival", "final", "update", "change", "none")
 _CORRECT = Argument("late_rows", "correct")
 
 
 def check_emit(emit: object, spec: Spec) -> None:
     """Checks that the windows support a value of `emit=`."""
-    allowed = ("slide",) if spec.is_hopping else _EMITS
+    allowed = ("slide", "none") if spec.is_hopping else _EMITS
     if not isinstance(emit, str) or emit not in allowed:
         raise SpecError(
             Argument("emit", emit),
-            " does not go with hopping: leave it out for 'slide'"
+            " does not go with hopping: leave it out for 'slide', or give 'none'"
             if spec.is_hopping
             else " does not go with rolling: it is one of "
             + ", ".join(map(repr, allowed)),
@@ -70,6 +71,13 @@ def checked(query: KeyedQuery) -> KeyedQuery:
     if query.emit in ("arrival", "final"):
         refuse_taken(frame(empty_table(query.schema)), query.spec.results)
     rows = empty_table(query.pending_schema)
+    if query.emit == "none":
+        queried = query.spec_over(tuple(w.as_query() for w in query.spec.windows))
+        _, request = query.request([], queried)
+        request.compute(
+            query_points_of(frame(query.query_points(rows)), request, queried)
+        )
+        return query
     if query.emit == "slide":
         results = answer_none(query)
     else:
@@ -158,6 +166,8 @@ def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
     for window in spec.windows:
+        if query.emit == "none":
+            window.as_query()
         if window.lag is not None and window.lag.amount < 0:
             raise SpecError(
                 window.lag.given,
@@ -191,7 +201,7 @@ def _check_streamable(query: KeyedQuery) -> None:
 def _check_reaching(query: KeyedQuery) -> None:
     """Checks that the start of each window is known when it is answered."""
     for window in query.backward_windows:
-        if query.emit != "final":
+        if query.emit not in ("final", "none"):
             raise SpecError(
                 Argument("emit", query.emit),
                 f" does not go with the window {window!r}: the rows before a "

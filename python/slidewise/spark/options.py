@@ -240,6 +240,12 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
         per_row = "final" if spec.arrival is None else "arrival"
         return "slide" if spec.is_hopping else per_row
     check_emit(emit, spec)
+    if emit == "none":
+        raise SpecError(
+            Argument("emit", "none"),
+            " is for KeyedWindows, which answer queries; a stream of Spark has only "
+            "what it emits: leave it out",
+        )
     if emit == "final" and spec.arrival is not None:
         raise SpecError(
             Argument("emit", "final"),

@@ -2,6 +2,7 @@
 
 from slidewise.keyed.answer import FromEntries, FromRows
 from slidewise.keyed.emit.emitter import Emitter
+from slidewise.keyed.emit.nothing import Nothing
 from slidewise.keyed.emit.per_key import PerKey
 from slidewise.keyed.emit.per_row import AsFinal, OnArrival
 from slidewise.keyed.emit.per_window import PerWindow
@@ -22,4 +23,6 @@ def emitter_of(shard: Shard, answer: FromEntries | FromRows) -> Emitter:
         return OnArrival(shard, answer)
     if emit == "final":
         return AsFinal(shard)
+    if emit == "none":
+        return Nothing(shard)
     return PerWindow(shard, answer) if emit == "slide" else PerKey(shard, answer)
