@@ -195,7 +195,9 @@ class KeyedWindows:
             batch: A table of any library that `rolling` accepts, with rows in any
                 order. All batches have the same columns. Integers in a column of floats
                 become floats, but not floats integers. Other widths, and other units of
-                times, are converted if no value changes.
+                times, are converted if no value changes. Or a dict of lists of Python
+                values, or a mapping from columns to values for one row: values take the
+                types of the stream, which `schema=` or the first batch gives.
 
         Raises:
             SpecError: If a column is missing or of a wrong type, a time is missing, or
@@ -213,7 +215,8 @@ class KeyedWindows:
             >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2)
             >>> w.ingest(pa.table({"t": [3, 1, 9]}))
             >>> w.advance()  # to 9 − 2
-            >>> w.ingest(pa.table({"t": [8, 7]}))  # 7 is late
+            >>> w.ingest({"t": [8, 7]})  # 7 is late
+            >>> w.ingest({"t": 9})
             >>> w.late_count
             1
         """

@@ -12,6 +12,7 @@ from slidewise.frames.polars import collected
 from slidewise.keyed.columns import EARLIEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
+from slidewise.keyed.python_rows import holds_values, rows_of
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
@@ -46,6 +47,9 @@ class Stream:
     def _read(self, batch: Any) -> tuple[KeyedQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
         query = self._state.query
+        if holds_values(batch):
+            schema = None if query is None else query.schema
+            batch = rows_of(batch, self._options.spec.on, schema)
         if (
             query is not None
             and isinstance(batch, pa.Table)
