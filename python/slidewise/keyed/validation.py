@@ -176,7 +176,7 @@ def _check_streamable(query: KeyedQuery) -> None:
             )
         if query.emit == "change":
             window.check_expiry(Argument("emit", query.emit))
-    if spec.exclude and query.emit not in ("arrival", "final"):
+    if spec.exclude and query.emit not in ("arrival", "final", "none"):
         raise SpecError(
             Argument("exclude", spec.exclude),
             " does not go with ",

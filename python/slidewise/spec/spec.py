@@ -71,24 +71,6 @@ TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 EXCLUDE = ("self",)
-# The place of `{agg}` in the names of `valid_until=True`.
-_UNTIL = "valid_until"
-
-
-class Output(NamedTuple):
-    """A result column of a Spec.
-
-    Attributes:
-        name: The name of its aggregation.
-        agg: The aggregation.
-        window: The window; of several hopping windows the first.
-        column: The name of the column.
-    """
-
-    name: str
-    agg: Aggregation
-    window: Window
-    column: str
 
 
 @dataclass(frozen=True, init=False, repr=False)

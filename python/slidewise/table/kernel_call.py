@@ -231,21 +231,16 @@ class KernelCall:
         """
         self.points = points
         windows = list(enumerate(self.spec.windows))
-        plain = [
-            at
-            for at, window in windows
-            if not (window.by_position or window.by_calendar)
-        ]
         if points is None and self.spec.exclude:
             points = self._own_points
-        answered = [self._pass(plain, points)] if plain else []
         # Windows of the same aggregations share a pass.
         by_time: dict[tuple[bool, ...], list[int]] = {}
         for at, window in windows:
-            if not window.by_position:
+            if not (window.by_position or window.by_calendar):
                 by_time.setdefault(self._covering(window), []).append(at)
-        passes = [(ats, points) for ats in by_time.values()]
-        self._sorts_once = len(passes) > 1
+        others = any(window.by_calendar for _, window in windows)
+        self._sorts_once = len(by_time) > 1 or others
+        answered = [self._pass(ats, points) for ats in by_time.values()]
         for at, window in windows:
             if window.by_position:
                 at_rows = self.points is None
@@ -375,7 +370,7 @@ class KernelCall:
         used = {
             call for by in compress(self.plans, covering) for call in self.calls_of(by)
         }
-        places = [at for call, at in self._calls.items() if call in used]
+        calls = [at for call, at in self._calls.items() if call in used]
         if by_position:
             rows = RowKeys(self.positions.of_rows, self.groups)
             layout = self.layout_by_position
@@ -386,10 +381,8 @@ class KernelCall:
             answers, beyond = _core.rolling(
                 rows,
                 self.inputs.columns,
-                list(self._calls),
+                [self.calls[at] for at in calls],
                 spans,
-                [self.calls[at] for at in places],
-                [self.spans[at] for at in windows],
                 self.spec.ties,
                 points,
                 self.inputs.natives,
@@ -400,11 +393,11 @@ class KernelCall:
                 raises and self.spec.min_rows <= 1,
             )
         except ResultOverflowError as error:
-            call = places[error.aggregation]  # type: ignore[attr-defined]
+            call = calls[error.aggregation]  # type: ignore[attr-defined]
             where = (windows[error.window], call, error.row)  # type: ignore[attr-defined]
             raise self._overflow(where, history, str(error)) from None
-        found = [dict(zip(places, window, strict=True)) for window in answers]
-        named = ((at, places[call], row, value) for at, call, row, value in beyond)
+        found = [dict(zip(calls, window, strict=True)) for window in answers]
+        named = ((at, calls[call], row, value) for at, call, row, value in beyond)
         return self._decode(dict(zip(windows, found, strict=True)), named, history)
 
     def decode(
