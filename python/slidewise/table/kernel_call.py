@@ -210,7 +210,7 @@ class KernelCall:
         other.spec = derive(self.spec, overflow="null", own=())
         return other
 
-    @property
+    @cached_property
     def reads(self) -> list[tuple[list[int], int | None]]:
         """Per aggregation the places of its calls, and of the count for `min_rows`."""
         counts = self._calls if self.spec.min_rows else {}
@@ -480,7 +480,7 @@ class KernelCall:
             for (name, agg), by in zip(self.spec.aggs, self.plans, strict=True)
         ]
 
-    @property
+    @cached_property
     def calls(self) -> list[Call]:
         """The kernel calls, each once, in the order of their answers."""
         return list(self._calls)
