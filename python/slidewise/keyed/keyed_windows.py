@@ -14,11 +14,12 @@ from slidewise.frames.base import empty_table, require
 from slidewise.hints import with_hints
 from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
 from slidewise.keyed.formats import BROKEN
+from slidewise.keyed.growth import check_growth
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import LATEST, key_table
 from slidewise.keyed.queries import Queries
 from slidewise.keyed.single_times import format_tick, shown_time
-from slidewise.keyed.snapshots import Snapshots, damaged, read_all
+from slidewise.keyed.snapshots import Snapshots, damaged, read_all, spec_of
 from slidewise.keyed.stream import Stream
 from slidewise.keyed.transaction import State, synchronized
 from slidewise.keyed.validation import parse_schema
@@ -38,6 +39,8 @@ __all__ = ["KeyedWindows"]
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
 )
+# Those of them that restored windows are made with.
+_IN_HEADS = ("emit", "late_rows", "then_by", "deletes")
 
 
 class KeyedWindows:
@@ -678,6 +681,11 @@ class KeyedWindows:
         Args:
             blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
             spec: The Spec of the original, or the keywords of `rolling` or `hopping`.
+                By default the one that the snapshot holds, unless an aggregation of
+                yours cannot be imported by its path; it imports the modules of those
+                that can: read only snapshots that you trust. Or a Spec that has grown:
+                with other windows within the horizon, and other aggregations of columns
+                that were kept, which are those of the original's aggregations.
             changes: The bytes of all calls of `changes` since, in order.
             **request: As for the class, without what the snapshot holds.
 
@@ -685,8 +693,9 @@ class KeyedWindows:
             Windows whose later results equal those of the original.
 
         Raises:
-            SnapshotError: If the bytes are damaged, or of another spec, or `changes`
-                is not in order or not complete.
+            SnapshotError: If the bytes are damaged, or of a spec that differs in more
+                than windows and aggregations, which it names; or `changes` is not in
+                order or not complete.
             SpecError: If an argument is given that the snapshot holds: `emit`, `late`
                 and the like.
 
@@ -698,8 +707,11 @@ class KeyedWindows:
             >>> w = sw.KeyedWindows(spec)
             >>> w.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
             >>> saved = w.to_bytes()
-            >>> sw.KeyedWindows.from_bytes(saved, spec).query("A")
+            >>> sw.KeyedWindows.from_bytes(saved).query("A")
             {'n_10': 2}
+            >>> grown = spec.replace(windows=[10, 5], fill=0)
+            >>> sw.KeyedWindows.from_bytes(saved, grown).query("A")
+            {'n_10': 2, 'n_5': 1}
         """
         for name in _OF_THE_STREAM:
             if name in request:
@@ -707,14 +719,24 @@ class KeyedWindows:
                     Argument(name),
                     " is in the snapshot, and cannot change: leave it out",
                 )
-        spec = given_spec(spec, request, "KeyedWindows.from_bytes")
-        read = read_all(blob, changes, spec.hash)
-        names = ("emit", "late_rows", "then_by", "deletes")
+        if spec is not None or request:
+            spec = given_spec(spec, request, "KeyedWindows.from_bytes")
+        read = read_all(blob, changes)
+        head = read.head
+        if spec is None or spec.hash != head["spec"]:
+            saved = spec_of(head)
+            spec = saved if spec is None else spec
+        else:
+            saved = spec
+        options = {name: head[name] for name in _IN_HEADS}
         try:
-            windows = cls(spec, **{name: read.head[name] for name in names})
-            schema = pa.py_buffer(bytes.fromhex(read.head["schema"]))
-            query = windows._options.query(pa.ipc.read_schema(schema))
-            windows._snapshots.restore(query, read)
+            kept, ipc = tuple(head["columns"]), bytes.fromhex(head["schema"])
+            schema = pa.ipc.read_schema(pa.py_buffer(ipc))
+            if saved is not spec:
+                before = cls(saved, **options)._options.query(schema, kept)
+                check_growth(before, spec, head["kept"])
+            windows = cls(spec, **options)
+            windows._snapshots.restore(windows._options.query(schema, kept), read)
         except BROKEN as error:
             raise damaged(error) from error
         return windows

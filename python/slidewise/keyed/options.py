@@ -78,12 +78,14 @@ class Options:
         """Whether late rows are emitted, and results have the flag `_late`."""
         return self.late_rows != "drop" and self.emit in ("arrival", "final")
 
-    def query(self, schema: pa.Schema) -> KeyedQuery:
-        """The query, once the columns are known."""
+    def query(
+        self, schema: pa.Schema, kept: tuple[str, ...] | None = None
+    ) -> KeyedQuery:
+        """The query, once the columns are known; `kept` as in a `KeyedQuery`."""
         if self.flags:
             refuse_flag([*schema.names, *self.spec.results], self.late_rows)
         corrects = self.late_rows == "correct"
-        options = (self.emit, self.then_by, self.deletes, corrects)
+        options = (self.emit, self.then_by, self.deletes, corrects, kept)
         return checked(KeyedQuery(self.spec, schema, *options))
 
     def ticks(self, query: KeyedQuery) -> tuple[int, int]:

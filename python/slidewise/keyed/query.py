@@ -64,6 +64,7 @@ class KeyedQuery:
         deletes: A column of booleans. A row where it is true deletes one row with its
             key and time: the first by `then_by`, otherwise the first that arrived.
         corrects: Whether late rows are accepted, and changed results emitted again.
+        kept: The columns of rows of the state, if an earlier Spec chose them.
         output: The columns of the results, if the query was checked.
     """
 
@@ -73,6 +74,7 @@ class KeyedQuery:
     then_by: tuple[str, ...] = ()
     deletes: str | None = None
     corrects: bool = False
+    kept: tuple[str, ...] | None = None
     output: pa.Schema = field(default=pa.schema([]), compare=False)
 
     @cached_property
@@ -87,11 +89,13 @@ class KeyedQuery:
         return _DAY if pa.types.is_date64(self.times.original.type) else 1
 
     @cached_property
-    def _stored_columns(self) -> tuple[str, ...]:
+    def stored_columns(self) -> tuple[str, ...]:
         """The columns of the state: keys, aggregated columns, and those of `then_by`.
 
         If rows may be emitted again, all columns.
         """
+        if self.kept is not None:
+            return self.kept
         if self.corrects and self.emit == "final":
             return tuple(name for name in self.schema.names if name != self.spec.on)
         aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
@@ -104,7 +108,7 @@ class KeyedQuery:
         """The columns of rows that stay in the state, and the ticks."""
         fields = [pa.field(TIME, pa.int64())]
         fields += [
-            pa.field(name, self.stored_type(name)) for name in self._stored_columns
+            pa.field(name, self.stored_type(name)) for name in self.stored_columns
         ]
         return pa.schema(fields)
 
@@ -196,8 +200,7 @@ class KeyedQuery:
             derive(self.spec, windows=(window,), several=False)
             for window in self.spec.windows
         ]
-        options = (self.schema, self.emit, self.then_by, self.deletes, self.corrects)
-        return tuple(KeyedQuery(spec, *options) for spec in specs)
+        return tuple(replace(self, spec=spec) for spec in specs)
 
     @cached_property
     def grid(self) -> Grid:
@@ -291,7 +294,7 @@ class KeyedQuery:
 
     def stored(self, pending: pa.Table) -> pa.Table:
         """The columns of pending rows that stay in the state after their results."""
-        return pending.select([TIME, *self._stored_columns])
+        return pending.select([TIME, *self.stored_columns])
 
     def sort(self, rows: pa.Table) -> pa.Table:
         """Sorts rows in order of arrival by time.

@@ -21,8 +21,9 @@ from slidewise.keyed.formats import BROKEN, Format, checked_ints
 from slidewise.keyed.processor import Processor, decode_directory, encode_directory
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.transaction import State
+from slidewise.spec.spec import Spec
 
-__all__ = ["Snapshots", "damaged", "read_all"]
+__all__ = ["Snapshots", "damaged", "read_all", "spec_of"]
 
 _SNAPSHOT = Format(b"SWKW", 1)
 _LENGTH = struct.Struct("<Q")
@@ -56,6 +57,8 @@ class Snapshots:
 
     def __init__(self, state: State, late_rows: str) -> None:
         self._state, self._late_rows = state, late_rows
+        # The Spec last written, and its text.
+        self._written: tuple[Spec, str | None] | None = None
 
     def to_bytes(self) -> bytes:
         """A snapshot: see `KeyedWindows.to_bytes`."""
@@ -89,6 +92,8 @@ class Snapshots:
         query, view = self._state.require().query, self._state.view
         return {
             "spec": query.spec.hash,
+            "document": self._document(query.spec),
+            "columns": [*query.stored_columns],
             "emit": query.emit,
             "then_by": query.then_by,
             "deletes": query.deletes,
@@ -100,6 +105,15 @@ class Snapshots:
             "late": self._state.late_count,
             "schema": query.schema.serialize().to_pybytes().hex(),
         }
+
+    def _document(self, spec: Spec) -> str | None:
+        """The Spec as JSON; None if one of its aggregations cannot be imported."""
+        if self._written is None or self._written[0] is not spec:
+            try:
+                self._written = spec, spec.to_json()
+            except SpecError:
+                self._written = spec, None
+        return self._written[1]
 
     @property
     def _pages(self) -> frozenset[int]:
@@ -189,12 +203,12 @@ def _pack(
     return _SNAPSHOT.seal(body)
 
 
-def read_all(blob: Any, changes: Any, spec_hash: str) -> Snapshot:
+def read_all(blob: Any, changes: Any) -> Snapshot:
     """Reads a snapshot, and applies incremental ones.
 
     Raises:
-        SnapshotError: If bytes are damaged or of a different spec, or the incremental
-            ones are not in order and complete.
+        SnapshotError: If bytes are damaged, or the incremental ones are not in order
+            and complete, or of another spec.
     """
     single = isinstance(changes, bytes | bytearray | memoryview)
     if single or not isinstance(changes, Iterable):
@@ -204,7 +218,9 @@ def read_all(blob: Any, changes: Any, spec_hash: str) -> Snapshot:
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
-        own = _read(part, spec_hash, f"changes[{at - 1}]" if at else "blob")
+        own = _read(part, f"changes[{at - 1}]" if at else "blob")
+        if read is not None:
+            _require_spec(own, read.head["spec"])
         follows = own.head["follows"]
         if follows is not None:
             before = _require_follows(read, follows, at)
@@ -220,7 +236,8 @@ def _read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Snapshot:
     Raises:
         SnapshotError: If bytes are damaged, of a different spec, or do not follow it.
     """
-    own = _read(blob, spec_hash, "changes")
+    own = _read(blob, "changes")
+    _require_spec(own, spec_hash)
     follows = own.head["follows"]
     if follows is None:
         raise SnapshotError(
@@ -233,6 +250,41 @@ def _read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Snapshot:
             "results of changes() since, each once, in the order of the calls"
         )
     return own
+
+
+def _require_spec(own: Snapshot, spec_hash: str) -> None:
+    if own.head["spec"] != spec_hash:
+        raise SnapshotError(
+            "the snapshot is of another Spec: pass the one that it was made with"
+        )
+
+
+def spec_of(head: Mapping[str, Any]) -> Spec:
+    """The Spec that a snapshot holds.
+
+    Raises:
+        SnapshotError: If it holds none, or one that cannot be read.
+    """
+    document = head["document"]
+    if document is None:
+        raise SnapshotError(
+            "the snapshot is of another Spec, or none is given, and it does not hold "
+            "its own, of which an aggregation cannot be imported by its path: pass the "
+            "one that it was made with"
+        )
+    try:
+        spec = Spec.from_json(document)
+    except SpecError as error:
+        raise SnapshotError(
+            f"the Spec in the snapshot cannot be read ({error}): pass the one that it "
+            "was made with"
+        ) from error
+    if spec.hash != head["spec"]:
+        raise SnapshotError(
+            "the Spec in the snapshot has another hash than the snapshot: pass the one "
+            "that it was made with"
+        )
+    return spec
 
 
 def _require_follows(before: Snapshot | None, follows: int, at: int) -> Snapshot:
@@ -250,7 +302,7 @@ def _require_follows(before: Snapshot | None, follows: int, at: int) -> Snapshot
     return before
 
 
-def _read(blob: Any, spec_hash: str, name: str) -> Snapshot:
+def _read(blob: Any, name: str) -> Snapshot:
     """Reads one snapshot."""
     try:
         blob = memoryview(blob).cast("B")
@@ -264,10 +316,6 @@ def _read(blob: Any, spec_hash: str, name: str) -> Snapshot:
     body, checksum = _SNAPSHOT.open(blob, "the snapshot")
     try:
         head, at = _read_head(body)
-        if head["spec"] != spec_hash:
-            raise SnapshotError(
-                "the snapshot is of another Spec: pass the one that it was made with"
-            )
         _check_head(head)
         end = at + head["directory"]
         since = head.get("since")
@@ -307,10 +355,12 @@ def _check_head(head: Mapping[str, Any]) -> None:
     optional = [head[name] for name in ("largest", "watermark", "follows")]
     optional.append(head.get("since"))
     checked_ints(0, *[number for number in optional if number is not None])
-    then_by, deletes = head["then_by"], head["deletes"]
-    texts = [head["emit"], head["late_rows"], head["schema"], *then_by]
-    texts += [] if deletes is None else [deletes]
-    if not isinstance(then_by, list) or not all(isinstance(x, str) for x in texts):
+    then_by, columns = head["then_by"], head["columns"]
+    texts = [head["spec"], head["emit"], head["late_rows"], head["schema"]]
+    texts += [*then_by, *columns]
+    texts += [x for x in (head["deletes"], head["document"]) if x is not None]
+    lists = isinstance(then_by, list) and isinstance(columns, list)
+    if not lists or not all(isinstance(x, str) for x in texts):
         raise TypeError("a name is not text")
 
 
