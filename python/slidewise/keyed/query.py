@@ -21,6 +21,7 @@ from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import ARRIVAL, EARLIEST, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
+from slidewise.keyed.python_rows import PythonRows
 from slidewise.spec.durations import Length
 from slidewise.spec.outputs import outputs_of, own_beside
 from slidewise.spec.spec import Spec, derive
@@ -248,6 +249,11 @@ class KeyedQuery:
         """Whether the window of a row has some rows of its time, and lacks others."""
         return self.spec.ties == "rows" or self.spec.exclude is not None
 
+    @cached_property
+    def python_rows(self) -> PythonRows:
+        """Reads batches of Python values."""
+        return PythonRows(self.spec.on, self.schema)
+
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.
 
@@ -286,9 +292,7 @@ class KeyedQuery:
             columns.append(column if column.type == one.type else column.cast(one.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.pending_schema)
         if not copies:
-            times = pc.min_max(columns[0])
-            ends = (times["min"].as_py(), times["max"].as_py()) if len(rows) else None
-            return pa.Table.from_batches([batch]), ends
+            return pa.Table.from_batches([batch]), _ends(columns[0])
         own, ends = _core.copy_rows(batch)
         return pa.Table.from_batches([pa.record_batch(own)]), ends
 
@@ -612,6 +616,15 @@ class KeyedQuery:
         ]
         names = [*names, *self.spec.results]
         return pa.Table.from_arrays([*held, *answers], names=names)
+
+
+def _ends(ticks: pa.Array) -> Ends | None:
+    """The least and the largest of some ticks; None without one."""
+    if len(ticks) == 1:
+        tick = ticks[0].as_py()
+        return tick, tick
+    ends = pc.min_max(ticks)
+    return (ends["min"].as_py(), ends["max"].as_py()) if len(ticks) else None
 
 
 def later_than(ticks: pa.Array, bound: int) -> pa.Array:

@@ -12,7 +12,7 @@ from slidewise.frames.polars import collected
 from slidewise.keyed.columns import EARLIEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
-from slidewise.keyed.python_rows import holds_values, rows_of
+from slidewise.keyed.python_rows import PythonRows, holds_values
 from slidewise.keyed.query import KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
@@ -44,18 +44,22 @@ class Stream:
         with self._state.transaction():
             self._ingest(*self._read(batch))
 
-    def _read(self, batch: Any) -> tuple[KeyedQuery, pa.Table]:
-        """The columns of a batch as a table; those of the first batch are required."""
-        query = self._state.query
-        if holds_values(batch):
-            schema = None if query is None else query.schema
-            batch = rows_of(batch, self._options.spec.on, schema)
+    def _read(self, batch: Any) -> tuple[KeyedQuery, pa.Table, bool]:
+        """The columns of a batch as a table; those of the first batch are required.
+
+        Also whether its memory may change, as the caller's does.
+        """
+        query, is_foreign = self._state.query, not holds_values(batch)
+        if not is_foreign:
+            on = self._options.spec.on
+            rows = PythonRows(on, None) if query is None else query.python_rows
+            batch = rows.table(batch)
         if (
             query is not None
             and isinstance(batch, pa.Table)
             and batch.schema.equals(query.schema)
         ):
-            return query, batch
+            return query, batch, is_foreign
         source = frame(collected(batch))
         names = list(source.names) if query is None else query.schema.names
         needed = dict.fromkeys([self._options.spec.on, *names])
@@ -69,14 +73,14 @@ class Stream:
             )
             for field in query.schema
         }
-        return query, pa.table(columns)
+        return query, pa.table(columns), is_foreign
 
-    def _ingest(self, query: KeyedQuery, rows: pa.Table) -> None:
+    def _ingest(self, query: KeyedQuery, rows: pa.Table, is_foreign: bool) -> None:
         view = self._state.view
         assert view is not None, "the columns are known"
         largest, watermark = view.largest, view.watermark
         query.refuse_nan(rows, watermark)
-        rows, ends = query.arrived(rows)
+        rows, ends = query.arrived(rows, copies=is_foreign)
         rows, late = query.by_lateness(rows, watermark, ends)
 
         def step(processor: Processor) -> None:
