@@ -84,7 +84,7 @@ def test_imports_go_down(module: str) -> None:
 
 # The floors within `keyed`, from the ground up, by the first part of a module's name.
 KEYED_FLOORS = (
-    {"columns", "grid", "formats", "single_times"},
+    {"columns", "grid", "formats", "python_rows", "single_times"},
     # The plan, and what depends on it alone.
     {
         *("query", "horizon", "points", "expiry", "hop_windows", "growth"),
