@@ -57,6 +57,19 @@ def test_streams_equal_tables(emit, kind, seed):
     check_stream(spec, rows, late=late, emit=emit, runs=2, seed=seed)
 
 
+@pytest.mark.parametrize("kind", [*AGGS])
+@pytest.mark.parametrize("seed", range(6))
+def test_streams_of_units(kind, seed):
+    draw = random.Random(f"{SEED} {kind} {seed}")
+    calendar = sw.calendar(draw.choice(["1d", "1w", "1mo"]), tz=draw.choice(ZONES))
+    windows = draw.choice([{"every": calendar}, {"windows": [calendar, "36h"]}])
+    if draw.random() < 0.3:
+        windows = {"windows": [calendar, sw.Query("3d", every="1d")]}
+    spec = sw.Spec(on="t", by="k", aggs=AGGS[kind], **windows)
+    rows = rows_of(draw, draw.choice([5, 40, 120]))
+    check_stream(spec, rows, late=draw.choice(["1d", "40d", "0s"]), runs=2, seed=seed)
+
+
 def test_queries_of_many_times_of_a_key():
     """Starts that go back, and windows of which now one is longer, now another."""
     draw = random.Random(SEED)
@@ -109,6 +122,9 @@ def test_snapshots_and_late_rows_that_correct():
 
 
 def test_what_a_calendar_cannot_tell():
+    months = {"on": "t", "every": sw.calendar("1mo"), "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="empty=True for calendar"):
+        sw.KeyedWindows(**months, empty=True)
     windows = sw.calendar("1mo")
     given = {"on": "t", "windows": windows, "aggs": {"n": sw.count()}}
     with pytest.raises(sw.SpecError, match=r"emit='change'.*varies"):

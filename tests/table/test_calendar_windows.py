@@ -299,3 +299,73 @@ def test_specs_keep_them():
     spec = sw.Spec(on="t", windows=[*windows, sw.unbounded()], aggs={"n": sw.count()})
     assert sw.Spec.from_json(spec.to_json()) == spec
     assert eval(repr(spec), {"Spec": sw.Spec, **vars(sw)}) == spec
+
+
+def units(rows, unit, zone, *, empty=False):
+    """The windows of `hopping`: key, start, end and the numbers of the rows."""
+    found = []
+    for key in dict.fromkeys(row["k"] for row in rows):
+        held = {}
+        for row in rows:
+            if row["k"] == key:
+                start = start_of_unit(row["t"], unit, zone)
+                held.setdefault(start, []).append((row["t"], row["n"]))
+        start = min(held)
+        while start <= max(held):
+            later = start + timedelta(days={**DAYS, "1mo": 31, "1q": 92}.get(unit, 366))
+            end = start_of_unit(later + timedelta(hours=30), unit, zone)
+            while start_of_unit(end - timedelta(seconds=1), unit, zone) != start:
+                end = start_of_unit(end - timedelta(seconds=1), unit, zone)
+            if empty or start in held:
+                numbers = [number for _, number in sorted(held.get(start, []))]
+                found.append((key, start, end, numbers))
+            start = end
+    return found
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("empty", [False, True])
+def test_hopping_over_units_of_the_calendar(unit, empty):
+    draw = random.Random(f"{SEED} {unit} {empty}")
+    zone = draw.choice(ZONES)
+    table = table_of(draw, 60)
+    rows = table.to_pylist()
+    given = {"on": "t", "by": "k", "aggs": AGGS, "empty": empty}
+    out = sw.hopping(table, **given, every=sw.calendar(unit, tz=zone))
+    wanted = units(rows, unit, zone, empty=empty)
+    names = ["k", "window_start", "window_end", "all"]
+    found = [tuple(row[name] for name in names) for row in out.to_pylist()]
+    assert found == wanted
+    assert out == sw.hopping(table, **given, window=sw.calendar(unit, tz=zone))
+    assert out["s"].to_pylist() == [
+        sum(values) if values else None
+        for values in (
+            [rows[n]["x"] for n in numbers if rows[n]["x"] is not None]
+            for *_, numbers in wanted
+        )
+    ]
+
+
+def test_units_beside_other_windows_and_in_specs():
+    table = table_of(random.Random(SEED), 50)
+    windows = ["1d", sw.calendar("1mo", tz="Europe/Berlin"), sw.session("2d")]
+    aggs = {"n": sw.count()}
+    out = sw.hopping(table, on="t", by="k", windows=windows, aggs=aggs)
+    for window, name in zip(windows, ["1d", "calendar_1mo", "session_2d"], strict=True):
+        own = sw.hopping(table, on="t", by="k", window=window, aggs=aggs)
+        assert out.filter(pc.equal(out["window"], name)).drop_columns("window") == own
+    spec = sw.Spec(on="t", by="k", every=windows[1], aggs=aggs)
+    assert sw.Spec.from_json(spec.to_json()) == spec
+    assert sw.hopping(table, spec) == sw.hopping(
+        table, on="t", by="k", window=windows[1], aggs=aggs
+    )
+    given = {"on": "t", "aggs": aggs}
+    for wrong, message in (
+        ({"every": windows[1], "window": "1d"}, "leave window= out"),
+        ({"window": windows[1], "every": "1d"}, "every='1d' does not apply"),
+        ({"every": windows[1], "closed": "right"}, "closed='right' does not apply"),
+        ({"every": windows[1], "offset": "1h"}, "offset='1h' does not apply"),
+        ({"window": sw.to_date("1mo")}, "window of rolling"),
+    ):
+        with pytest.raises(sw.SpecError, match=message):
+            sw.hopping(table, **given, **wrong)

@@ -9,6 +9,7 @@ use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
 use crate::arrow::{ArrowArray, NumberArray, import};
+use crate::calendars::Calendar;
 use crate::forks::detach_shared;
 use crate::key_bytes::{KeyBytes, decode};
 use crate::keyed_inputs::{Entries, EntryColumns, Incoming, QueryPoints, read_columns};
@@ -379,19 +380,18 @@ impl KeyedStore {
     }
 
     /// The windows `[end - length, end)` that hold an entry, where `end` is `offset + length`
-    /// and some multiples of `every`, and `since < end <= until`: their keys, and their ends.
+    /// and some multiples of `every`, or the units of the grid's calendar, and
+    /// `since < end <= until`: their keys, and their ends.
     /// Sorted by end, then as `keys` does. Without `since` from the first entry of each key
     /// on. Cost: O(log n) per window.
     fn windows(
         &self,
         py: Python<'_>,
-        length: i64,
-        every: i64,
-        offset: i64,
+        grid: GridTicks,
         since: Option<i64>,
         until: i64,
     ) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
-        let grid = read_grid(length, every, offset)?;
+        let grid = grid.read()?;
         let found = detach_shared(py, || self.store.windows(&grid, since, until));
         let (list, ends) = found.ok_or_else(|| PyMemoryError::new_err(MAX_WINDOWS))?;
         let keys = ends.iter().map(|(_, key)| *key as usize);
@@ -404,12 +404,10 @@ impl KeyedStore {
     fn next_window(
         &self,
         py: Python<'_>,
-        length: i64,
-        every: i64,
-        offset: i64,
+        grid: GridTicks,
         since: Option<i64>,
     ) -> PyResult<Option<i64>> {
-        let grid = read_grid(length, every, offset)?;
+        let grid = grid.read()?;
         Ok(detach_shared(py, || self.store.next_window(&grid, since)))
     }
 
@@ -567,13 +565,25 @@ fn check_length(column: &Int64Array, rows: &Int64Array) -> PyResult<()> {
     }
 }
 
-fn read_grid(length: i64, every: i64, offset: i64) -> PyResult<Grid> {
-    match length > 0 && every > 0 {
-        true => Ok(Grid {
-            length,
-            every,
-            offset,
-        }),
-        false => Err(PyValueError::new_err("windows of no length")),
+/// `slidewise.keyed.grid.Grid`.
+#[derive(Debug, FromPyObject)]
+struct GridTicks {
+    length: i64,
+    every: i64,
+    offset: i64,
+    calendar: Option<Py<Calendar>>,
+}
+
+impl GridTicks {
+    fn read(&self) -> PyResult<Grid> {
+        match self.length > 0 && self.every > 0 {
+            true => Ok(Grid {
+                length: self.length,
+                every: self.every,
+                offset: self.offset,
+                calendar: self.calendar.as_ref().map(|calendar| calendar.get().0),
+            }),
+            false => Err(PyValueError::new_err("windows of no length")),
+        }
     }
 }

@@ -10,6 +10,7 @@ use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{self, OwnRows, SortLayout as CoreLayout};
 
 use crate::arrow::{ArrowArray, NumberArray, import_codes};
+use crate::calendars::Calendar;
 use crate::errors::kernel_error;
 use crate::signals::watch_signals;
 
@@ -319,6 +320,21 @@ pub(crate) fn hop_window_columns(
     };
     found(py, rows, layout, |keys, layout| {
         hop_windows::hops(keys.times(), keys.groups(), layout, &hop)
+    })
+}
+
+/// The units of a calendar, likewise.
+#[pyfunction(name = "unit_windows")]
+pub(crate) fn unit_window_columns(
+    py: Python<'_>,
+    rows: RowKeys<'_>,
+    layout: &SortLayout,
+    calendar: &Bound<'_, Calendar>,
+    empty: bool,
+) -> PyResult<Columns> {
+    let calendar = calendar.get().0;
+    found(py, rows, layout, |keys, layout| {
+        hop_windows::units(keys.times(), keys.groups(), layout, calendar, empty)
     })
 }
 

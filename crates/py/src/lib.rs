@@ -94,6 +94,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::unit_window_columns, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_window_columns, module)?)?;
     module.add_function(wrap_pyfunction!(keys::delta_start_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::rows_are_sorted, module)?)?;

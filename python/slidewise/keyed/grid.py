@@ -1,6 +1,7 @@
 """The grid of hopping windows."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,8 @@ class Grid:
         stop_shift: The distance from the end of a window to its stop: 0, or 1 if the
             end belongs to the window and the start does not.
         step: The least distance of two different times.
+        calendar: The calendar whose units are the windows, of at most `length`; None
+            for those of one length.
     """
 
     length: int
@@ -29,6 +32,13 @@ class Grid:
     offset: int
     stop_shift: int = 0
     step: int = 1
+    calendar: Any = None
+
+    def starts(self, ends: pa.Array) -> pa.Array:
+        """The starts of windows with some ends."""
+        if self.calendar is None:
+            return pc.subtract(ends, self.length)
+        return pa.array(self.calendar.starts(pc.subtract(ends, 1))[0])
 
     def ends(self, stops: pa.Array) -> pa.Array:
         """The ends of windows, as in results."""

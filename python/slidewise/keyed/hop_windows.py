@@ -51,7 +51,7 @@ def answer_windows(
     keys = windows.select(list(query.spec.by))
     points = keys.append_column(query.spec.on, query.times.restore(ends))
     found = query_points_of(frame(points), request, query.spec_of_points)
-    starts = pc.subtract(ends, query.grid.length)
+    starts = query.grid.starts(ends)
     (results,) = request.compute(replace(found, starts=starts))
     return results
 
@@ -73,7 +73,7 @@ def table_of_windows(
     It includes the results that only `spec_of_points` has.
     """
     ends = query.grid.ends(windows.column(TIME).combine_chunks())
-    starts = pc.subtract(ends, query.grid.length)
+    starts = query.grid.starts(ends)
     columns = {
         "window_start": query.times.window_ends(starts),
         "window_end": query.times.window_ends(ends),

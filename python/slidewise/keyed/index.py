@@ -447,9 +447,8 @@ class Index:
 
         They are given by their keys, with their stops in `TIME`.
         """
-        length, every = grid.length, grid.every
         try:
-            found = self.store.windows(length, every, grid.offset, since, until)
+            found = self.store.windows(grid, since, until)
         except MemoryError as error:
             raise SpecError(
                 f"more than {error} windows are closed at once: advance in smaller "

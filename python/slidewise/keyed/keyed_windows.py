@@ -26,6 +26,7 @@ from slidewise.keyed.validation import parse_schema
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
+    EveryLike,
     HoppingLike,
     RollingLike,
     Spec,
@@ -140,7 +141,7 @@ class KeyedWindows:
         | Iterable[RollingLike | HoppingLike | Query]
         | None = None,
         window: HoppingLike | None = None,
-        every: WindowLike | None = None,
+        every: EveryLike | None = None,
         aggs: Mapping[str, Aggregation] | None = None,
         closed: str | None = None,
         ties: str = "peers",

@@ -36,6 +36,7 @@ from slidewise.table.encoding import (
 )
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import (
+    TicksOf,
     TimeColumn,
     order_by,
     read_times,
@@ -215,6 +216,7 @@ class KeyedQuery:
             offset=start + shift,
             stop_shift=shift,
             step=self.step,
+            calendar=window.units(TicksOf(self.times)),
         )
 
     @property

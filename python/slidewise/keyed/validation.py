@@ -176,6 +176,12 @@ def _check_streamable(query: KeyedQuery) -> None:
             )
         if query.emit == "change":
             window.check_expiry(Argument("emit", query.emit))
+    calendars = [w for w in spec.windows if w.on_grid and w.as_query().by_calendar]
+    if spec.empty and calendars:
+        raise SpecError(
+            f"a stream does not have empty=True for {calendars[0]!r}: leave it out, "
+            "or call hopping over a table"
+        )
     if spec.exclude and query.emit not in ("arrival", "final", "none"):
         raise SpecError(
             Argument("exclude", spec.exclude),

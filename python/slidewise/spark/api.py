@@ -12,6 +12,7 @@ from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
+    EveryLike,
     HoppingLike,
     RollingLike,
     Spec,
@@ -171,7 +172,7 @@ def hopping(
     aggs: Mapping[str, Aggregation] | None = None,
     window: HoppingLike | None = None,
     windows: Iterable[HoppingLike | Query] | None = None,
-    every: WindowLike | None = None,
+    every: EveryLike | None = None,
     by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     empty: bool = False,

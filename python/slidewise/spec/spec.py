@@ -41,6 +41,7 @@ from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
 from slidewise.spec.windows.parse import (
     CLOSED,
+    EveryLike,
     HoppingLike,
     RollingLike,
     are_hopping,
@@ -53,6 +54,7 @@ __all__ = [
     "NAN",
     "OVERFLOW",
     "TIES",
+    "EveryLike",
     "HoppingLike",
     "RollingLike",
     "Spec",
@@ -157,7 +159,7 @@ class Spec:
         aggs: Mapping[str, Aggregation] | None = None,
         by: str | Sequence[str] | None = None,
         window: HoppingLike | None = None,
-        every: WindowLike | None = None,
+        every: EveryLike | None = None,
         closed: str | None = None,
         ties: str = "peers",
         nan: str = "propagate",
@@ -317,7 +319,7 @@ class Spec:
         window: HoppingLike | None = None,
         windows: Iterable[HoppingLike | Query] | None = None,
         aggs: Mapping[str, Aggregation],
-        every: WindowLike | None = None,
+        every: EveryLike | None = None,
         by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         empty: bool = False,

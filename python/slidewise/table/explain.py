@@ -17,6 +17,7 @@ from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
+    EveryLike,
     HoppingLike,
     RollingLike,
     Spec,
@@ -68,7 +69,7 @@ def explain(
     aggs: Mapping[str, Aggregation] | None = None,
     windows: RollingLike | Iterable[RollingLike | HoppingLike | Query] | None = None,
     window: HoppingLike | None = None,
-    every: WindowLike | None = None,
+    every: EveryLike | None = None,
     by: str | Sequence[str] | None = None,
     closed: str | None = None,
     ties: str = "peers",

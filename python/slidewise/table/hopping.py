@@ -21,6 +21,7 @@ from slidewise.spec.durations import Length, WindowLike
 from slidewise.spec.outputs import column_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
+    EveryLike,
     HoppingLike,
     Spec,
     given_keywords,
@@ -35,7 +36,12 @@ from slidewise.table.kernel_call import (
     map_lazily,
     resolve_threads,
 )
-from slidewise.table.time_columns import RowKeys, subtract_clamped, window_ticks
+from slidewise.table.time_columns import (
+    RowKeys,
+    TicksOf,
+    subtract_clamped,
+    window_ticks,
+)
 
 __all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
 
@@ -51,7 +57,7 @@ def hopping(
     aggs: Mapping[str, Aggregation] | None = None,
     window: HoppingLike | None = None,
     windows: Iterable[HoppingLike | Query] | None = None,
-    every: WindowLike | None = None,
+    every: EveryLike | None = None,
     by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     empty: bool = False,
@@ -325,6 +331,13 @@ class _Finder:
         return Windows(
             *map(pa.array, _core.hop_windows(rows, layout, *grid, self._empty))
         )
+
+    def units(self, window: Window) -> Windows:
+        """The units of a calendar that hold a row, and those between if `empty`."""
+        request = self._request
+        calendar = window.units(TicksOf(request.times))
+        found = _core.unit_windows(request.rows, request.layout, calendar, self._empty)
+        return Windows(*map(pa.array, found))
 
     def sessions(self, gap: Length) -> Windows:
         """The windows between gaps."""

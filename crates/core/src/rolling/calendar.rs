@@ -96,6 +96,22 @@ impl Calendar {
         clamped(self.piece(end).at(end))
     }
 
+    /// The end of the unit that a time lies in: the first instant of the next one.
+    pub fn unit_end(&self, time: i64) -> i128 {
+        let Start::With { shift } = self.start else {
+            unreachable!("only windows that begin with a unit are one");
+        };
+        let regime = self.regime(time);
+        let date = self.date(i128::from(time) + self.offset(regime));
+        let next = date.and_then(|date| self.first(date, shift));
+        let next = next.and_then(|first| match self.unit {
+            Unit::Days(days) => first.checked_add_days(Days::new(days.into())),
+            Unit::Months(months) => first.checked_add_months(Months::new(months)),
+        });
+        let end = next.map_or(i128::MAX / 4, |next| self.midnight(next));
+        self.resolve(end).at
+    }
+
     /// The starts of windows by their ends, which are faster to find in order; and the number
     /// of a pass for each. The starts of a pass go forward with the ends, if these are in order.
     pub fn starts(&self, ends: &[i64]) -> (Vec<i64>, Vec<u8>) {
@@ -300,6 +316,10 @@ mod tests {
         assert_eq!(with(Unit::Months(1), 0), midnight(3, 1, 1));
         assert_eq!(with(Unit::Months(3), 0), midnight(1, 1, 1));
         assert_eq!(with(Unit::Months(12), 0), midnight(1, 1, 1));
+        let next = |unit, shift| berlin(unit, Start::With { shift }).unit_end(end) as i64;
+        assert_eq!(next(Unit::Days(1), 0), midnight(4, 1, 2));
+        assert_eq!(next(Unit::Days(7), 4), midnight(4, 1, 2));
+        assert_eq!(next(Unit::Months(3), 0), midnight(4, 1, 2));
     }
 
     #[test]

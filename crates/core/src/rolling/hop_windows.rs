@@ -3,6 +3,7 @@
 //! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are their times, and
 //! `starts` is where the windows begin.
 
+use super::calendar::Calendar;
 use super::sort_layout::SortLayout;
 
 /// Windows of one length that begin at every multiple of `every`, shifted by `offset`.
@@ -157,6 +158,44 @@ pub fn hops(
             }
             index += 1;
             next_empty = Some(index);
+        }
+    }
+    Ok(windows)
+}
+
+/// The units of a calendar that hold a row or, with `empty`, lie between such units.
+pub fn units(
+    times: &[i64],
+    groups: Option<&[u32]>,
+    layout: &SortLayout,
+    calendar: &Calendar,
+    empty: bool,
+) -> Result<WindowList, Refusal> {
+    let rows = first_rows(groups, layout);
+    let mut windows = WindowList::default();
+    for (group, times) in layout.groups(times).enumerate() {
+        let mut known: Option<i64> = None;
+        for (position, time) in times.iter().enumerate() {
+            if known.is_some_and(|end| *time < end) {
+                continue;
+            }
+            let mut at = known.filter(|_| empty).unwrap_or(*time);
+            loop {
+                let Ok(end) = i64::try_from(calendar.unit_end(at)) else {
+                    let first = layout.permutation.starts[group];
+                    let row = layout.permutation.row(first + position);
+                    return Err(Refusal::Beyond { row });
+                };
+                windows.push((calendar.start(at), end), group, rows[group]);
+                (known, at) = (Some(end), end);
+                if *time < end {
+                    break;
+                }
+            }
+            if windows.ends.len() > MAX_WINDOWS {
+                let count = windows.ends.len() as i128;
+                return Err(Refusal::TooMany { count });
+            }
         }
     }
     Ok(windows)

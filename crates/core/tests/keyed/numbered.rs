@@ -377,6 +377,7 @@ impl Script {
             length: 1 + self.random.below(60) as i64,
             every: 1 + self.random.below(60) as i64,
             offset: self.random.below(100) as i64 - 50,
+            calendar: None,
         };
         let mut since = Some(self.now - self.random.below(500) as i64);
         if self.until > i64::MIN {

@@ -88,7 +88,7 @@ class PerWindow(Emitter):
         if query.row_closed_window:
             return self._shard.pending.earliest
         grids = [part.grid for part in query.parts]
-        stops = [store.next_window(g.length, g.every, g.offset, since) for g in grids]
+        stops = [store.next_window(grid, since) for grid in grids]
         found = (int(stop) for stop in stops if stop is not None)
         return min((stop - query.step for stop in found), default=None)
 

@@ -112,6 +112,9 @@ class Finder(Protocol):
     def hops(self, window: Any) -> Any:
         """The windows of a grid."""
 
+    def units(self, window: Any) -> Any:
+        """The units of a calendar."""
+
     def sessions(self, gap: Length) -> Any:
         """The windows between gaps."""
 
@@ -220,6 +223,10 @@ class Window:
     def grid(self, ticks: Ticks) -> tuple[int, int, int]:
         """Length, slide and a start of the windows of a grid."""
         raise NotImplementedError
+
+    def units(self, ticks: ColumnTicks) -> Any:
+        """The calendar whose units are the windows; None for those of one length."""
+        return None
 
     def open_until(self, ticks: Ticks) -> int:
         """How far before the latest row of a key its windows may still end."""

@@ -18,6 +18,7 @@ from slidewise.spec.durations import (
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
 from slidewise.spec.windows.calendar import Calendar
+from slidewise.spec.windows.calendar_hop import CalendarHop
 from slidewise.spec.windows.delta import Delta
 from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
@@ -31,6 +32,7 @@ from slidewise.spec.windows.until import Until
 __all__ = [
     "CLOSED",
     "KINDS",
+    "EveryLike",
     "HoppingLike",
     "RollingLike",
     "are_hopping",
@@ -56,6 +58,8 @@ KINDS: tuple[type[Window], ...] = (
 # A window of `rolling`, and one of `hopping`.
 RollingLike: TypeAlias = WindowLike | Window
 HoppingLike: TypeAlias = WindowLike | Window
+# The slide of `hopping`, or the calendar whose units are its windows.
+EveryLike: TypeAlias = WindowLike | Calendar
 
 
 def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
@@ -156,7 +160,7 @@ def are_hopping(windows: object) -> bool:
 def hopping_windows(
     window: HoppingLike | None,
     windows: Iterable[HoppingLike | Query] | None,
-    every: WindowLike | None,
+    every: EveryLike | None,
     offset: WindowLike | None,
     empty: bool,
     closed: str | None,
@@ -171,6 +175,8 @@ def hopping_windows(
     """
     if closed is not None:
         one_of(closed, "closed", HOPPING_CLOSED)
+    if isinstance(every, Calendar) and window is None and windows is None:
+        window, every = every, None
     if (window is None) == (windows is None):
         raise SpecError(
             "hopping takes either ",
@@ -187,6 +193,13 @@ def hopping_windows(
             Argument("windows"),
         )
     grid = (offset, empty, closed)
+    if isinstance(every, Calendar):
+        raise SpecError(
+            Argument("every", every),
+            " gives the units of the calendar: leave ",
+            Argument("window" if windows is None else "windows"),
+            " out, or give other windows in a call of their own",
+        )
     if window is not None:
         return (_hopping_window(window, every, grid),)
     found = []
@@ -224,6 +237,8 @@ def _hopping_window(
             Argument("every"),
         )
     on_grid = (("offset", offset), ("empty", empty), ("closed", closed))
+    if isinstance(window, Calendar) and not window.begins_with_unit:
+        return _calendar_hop(window, every, offset, closed)
     if isinstance(window, Window):
         if window.per_row:
             raise SpecError(
@@ -265,6 +280,21 @@ def _hopping_window(
     return Hop(
         length, _spelled(step, step.amount, "every"), start, closed or "left", label
     )
+
+
+def _calendar_hop(
+    calendar: Calendar,
+    every: WindowLike | Length | None,
+    offset: WindowLike | None,
+    closed: str | None,
+) -> CalendarHop:
+    """The units of a calendar; other arguments do not apply."""
+    if closed == "left":
+        closed = None
+    for argument, value in (("every", every), ("offset", offset), ("closed", closed)):
+        if value is not None:
+            raise does_not_apply(Argument(argument, value), repr(calendar))
+    return CalendarHop(calendar)
 
 
 def _offset(offset: WindowLike | None, length: Length, shift: int = 0) -> Length | None:
