@@ -90,7 +90,7 @@ def test_a_guide_runs_as_pasted(page, capsys):
         if printed := capsys.readouterr().out:
             assert printed.strip() == after.strip()
             checked += 1
-    assert checked == {"specs": 2, "queries": 2, "checks": 3}[page]
+    assert checked == {"specs": 3, "queries": 4, "checks": 3}[page]
 
 
 def test_the_yaml_of_the_guide_is_a_spec(tmp_path):
