@@ -169,6 +169,14 @@ def test_fill_is_part_of_a_spec() -> None:
     assert same[3].to_json() == sw.Spec(**roll(), fill=0.0).to_json()
 
 
+def test_a_mapping_that_changes_later_is_no_part_of_a_spec() -> None:
+    fill = {"sum": 0}
+    spec = sw.Spec(**roll(), fill=fill)
+    fill["avg"] = 1
+    assert sw.Spec.from_json(spec.to_json()) == spec
+    assert "fill={'sum': 0}" in repr(spec)
+
+
 def test_a_kind_of_aggregation_stands_for_all_of_it() -> None:
     aggs = {"a": sw.sum("x"), "b": sw.mean("x"), "c": sw.sum("x"), "mean": sw.max("x")}
     spec = sw.Spec(**roll(aggs=aggs), fill={"sum": 0, "c": 1, "mean": 2})

@@ -112,7 +112,7 @@ def test_no_windows_are_needed_where_all_have_their_own() -> None:
     assert results["sum_1d"].to_pylist() == [1, 3]
     assert results["sum_1h"].to_pylist() == [1, 2]
     # Windows of the call that no aggregation has are not there.
-    assert sw.Spec(on="t", windows="5m", aggs=aggs).results == spec.results
+    assert sw.Spec(on="t", windows="5m", aggs=aggs) == spec
     with pytest.raises(sw.SpecError, match=r"^windows= is missing"):
         sw.Spec(on="t", aggs=aggs | {"m": sw.max("x")})
 

@@ -65,7 +65,9 @@ def windows_of(
         shared = rolling_windows(() if windows is None else windows, closed, offset)
     if all(agg.windows is None for _, agg in aggs):
         return aggs, shared, ()
-    every, own, alike = list(shared), [], []
+    # Where all have their own, none has the shared ones.
+    every = [] if all_have_windows(dict(aggs)) else [*shared]
+    own, alike = [], []
     for name, agg in aggs:
         found = shared
         if agg.windows is not None:

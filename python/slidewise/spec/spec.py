@@ -655,9 +655,7 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
         {'on': 't', 'ties': 'rows'}
     """
     return {
-        name: [*given]
-        if isinstance(given := arguments[name], Iterator | list)
-        else given
+        name: _copied(arguments[name])
         for name, parameter in _parameters(Spec).items()
         if name in arguments
         and (
@@ -665,6 +663,13 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
             or arguments[name] != parameter.default
         )
     }
+
+
+def _copied(given: Any) -> Any:
+    """An argument, copied if its owner may change it."""
+    if isinstance(given, Mapping):
+        return {**given}
+    return [*given] if isinstance(given, Iterator | list) else given
 
 
 def refuse_mixed(spec: Spec, where: str) -> None:

@@ -381,7 +381,7 @@ class KernelCall:
             answers, beyond = _core.rolling(
                 rows,
                 self.inputs.columns,
-                [self.calls[at] for at in calls],
+                [call for call in self._calls if call in used],
                 spans,
                 self.spec.ties,
                 points,
