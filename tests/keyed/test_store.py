@@ -9,6 +9,7 @@ import pytest
 
 from slidewise import _core
 from slidewise.aggregations.call import Call
+from slidewise.keyed.grid import Grid
 from slidewise.keyed.index import Entries
 from slidewise.spec.windows.base import Span
 
@@ -106,7 +107,7 @@ def test_a_store_without_key_columns_has_one_key() -> None:
     assert columns == []
     assert pa.array(lasts) == ints(5)
     assert pa.array(store.last_times([])) == ints(5)
-    columns, ends = store.windows(2, 1, 0, None, 100)
+    columns, ends = store.windows(Grid(2, 1, 0), None, 100)
     assert columns == []
     assert pa.array(ends) == ints(4, 5, 6, 7)
 
@@ -158,14 +159,14 @@ def test_windows_come_with_their_keys() -> None:
     key = pa.array(["b", "a", "b"])
     store = store_of(key)
     store.insert([key], ints(1, 2, 11), [ints(1, 1, 1)], ints(0, 1, 2))
-    (keys,), ends = store.windows(10, 5, 0, None, 20)
+    (keys,), ends = store.windows(Grid(10, 5, 0), None, 20)
     assert pa.array(ends) == ints(5, 5, 10, 10, 15, 20)
     assert pa.array(keys).to_pylist() == ["a", "b", "a", "b", "b", "b"]
-    assert store.next_window(10, 5, 0, 10) == 15
-    assert store.next_window(10, 5, 0, 20) is None
+    assert store.next_window(Grid(10, 5, 0), 10) == 15
+    assert store.next_window(Grid(10, 5, 0), 20) is None
     largest = 2**63 - 1
     store.insert([pa.array(["c"])], ints(largest), [ints(1)], ints(3))
-    (_,), ends = store.windows(10, 5, 0, 20, largest)
+    (_,), ends = store.windows(Grid(10, 5, 0), 20, largest)
     assert pa.array(ends) == NONE
 
 

@@ -74,6 +74,7 @@ WINDOWS: list[dict[str, Any]] = [
     {"window": "9ms", "every": sw.rows(2)},
     {"window": "9ms", "every": "4ms", "closed": "right"},
     {"window": "2w", "every": "1w"},
+    {"every": sw.calendar("1d", tz="Asia/Kolkata")},
     {
         "windows": [
             "9ms",

@@ -45,6 +45,7 @@ from slidewise.spec.windows.parse import (
     HoppingLike,
     RollingLike,
     are_hopping,
+    gives_windows,
     hopping_windows,
     parse_lengths,
 )
@@ -610,7 +611,11 @@ def _from_keywords(
         raise SpecError("give windows= for rolling, or window= for hopping, not both")
     window = "window" if "window" in request else "windows"
     needed = ["on", window, "aggs"]
-    if make == Spec.make_hopping or all_have_windows(request.get("aggs")):
+    if (
+        make == Spec.make_hopping
+        or all_have_windows(request.get("aggs"))
+        or gives_windows(request.get("every"))
+    ):
         needed.remove(window)
     if make is None:
         make = Spec.make_hopping if _is_hopping(request) else Spec.make

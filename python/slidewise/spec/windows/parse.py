@@ -36,6 +36,7 @@ __all__ = [
     "HoppingLike",
     "RollingLike",
     "are_hopping",
+    "gives_windows",
     "hopping_windows",
     "parse_lengths",
     "rolling_windows",
@@ -140,6 +141,16 @@ def _refuse_bounds(window: Argument, closed: str, offset: WindowLike | None) -> 
         raise does_not_apply(Argument("closed", closed), window)
     if offset is not None and parse_offset(offset).amount:
         raise does_not_apply(Argument("offset", offset), window)
+
+
+def gives_windows(every: object) -> bool:
+    """Whether a slide gives windows without a length, as a calendar its units.
+
+    Example:
+        >>> gives_windows(Calendar("1mo")), gives_windows("1h")
+        (True, False)
+    """
+    return isinstance(every, Calendar)
 
 
 def are_hopping(windows: object) -> bool:
