@@ -11,7 +11,7 @@ from slidewise.aggregations.custom import Functions
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.index import Entries
 from slidewise.spec.windows.base import Span
-from slidewise.table.kernel_call import QueryPoints
+from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import RowKeys
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import Clock

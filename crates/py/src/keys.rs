@@ -28,7 +28,7 @@ impl RowKeys<'_> {
     }
 }
 
-/// `slidewise.table.kernel_call.QueryPoints`.
+/// `slidewise.table.points.QueryPoints`.
 #[derive(FromPyObject)]
 pub(crate) struct QueryPoints<'py> {
     ends: Bound<'py, PyAny>,

@@ -25,7 +25,8 @@ from slidewise.table.encoding import (
     row_numbers,
     storage_of,
 )
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.points import QueryPoints
 
 __all__ = ["changes_of_folds", "changes_of_rows"]
 

@@ -26,7 +26,8 @@ from slidewise.spec.outputs import covers, query_column
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.filling import fill_nulls
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.points import QueryPoints
 
 __all__ = ["DirectQuery", "Entries", "Index"]
 

@@ -34,7 +34,8 @@ from slidewise.table.encoding import (
     row_numbers,
     single_group,
 )
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import (
     TicksOf,
     TimeColumn,

@@ -32,7 +32,8 @@ from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import one_column
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.points import QueryPoints
 
 __all__ = [
     "Answers",

@@ -9,9 +9,10 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
 from slidewise.spec.spec import Spec, check_column_name, check_columns
 from slidewise.table.encoding import decode_dictionary, group_codes
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import keys_differ, same_kind, zones_differ
+from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
 __all__ = ["PointColumns", "query_points_of", "ticks_as"]

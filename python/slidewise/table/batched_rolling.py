@@ -30,7 +30,8 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table
 from slidewise.spec.spec import Spec
 from slidewise.table.encoding import group_codes, row_numbers, single_group
-from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.points import QueryPoints
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times
 

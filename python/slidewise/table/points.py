@@ -1,0 +1,49 @@
+"""`QueryPoints`: the ends of windows, where these are not one per row of a table."""
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+__all__ = ["QueryPoints"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPoints:
+    """The times at which windows are evaluated, where these are not the rows' own.
+
+    Attributes:
+        ends: The end of each window, in ticks of the table's time column.
+        starts: The start of each window; None for the end less the window's length.
+        groups: The key codes, as in the table's rows; None without keys.
+        arrival: Only rows that arrived no later count; None if all do.
+        noun: The name of a query point in messages.
+        by_position: Whether `ends` and `starts` are positions of the rows in the order
+            of key and time, and both belong to the window.
+        own: The number of the row that each point is, which its window leaves out; None
+            if they are not rows, or windows hold theirs.
+    """
+
+    ends: pa.Array
+    starts: pa.Array | None
+    groups: pa.Array | None
+    arrival: pa.Array | None
+    noun: str
+    by_position: bool = False
+    own: pa.Array | None = None
+
+    def take(self, rows: pa.Array) -> "QueryPoints":
+        """Some of them."""
+        ends, starts, groups, arrival, own = (
+            None if column is None else column.take(rows)
+            for column in (
+                self.ends,
+                self.starts,
+                self.groups,
+                self.arrival,
+                self.own,
+            )
+        )
+        assert ends is not None, "points have ends"
+        return replace(
+            self, ends=ends, starts=starts, groups=groups, arrival=arrival, own=own
+        )
