@@ -79,8 +79,10 @@ def rolling(
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
             the units of an integer time column, `slidewise.rows(n)`,
-            `slidewise.landmark("flag")` or `slidewise.delta("km", 5)`. A stream answers
-            the last two with `emit="final"`.
+            `slidewise.calendar("1mo")`, `slidewise.to_date("1mo")`,
+            `slidewise.unbounded()`, `slidewise.landmark("flag")` or
+            `slidewise.delta("km", 5)`. A stream answers the last two with
+            `emit="final"`.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         by: str or list of str, the key columns; each key has its own windows.
         closed: `"right"` (the default), `"left"`, `"both"` or `"neither"`: which ends

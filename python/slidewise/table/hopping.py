@@ -88,6 +88,8 @@ def hopping(
             `["1h", sw.Query("1d", every="1h")]`.
         every: The distance between the starts of windows; by default their length
             (tumbling windows). With `rows(n)` a window ends with every n-th row.
+            `calendar("1mo", tz="Europe/Berlin")` gives months, weeks or local days one
+            after another, without `window=`.
         by: The key column, or several. Null is a key.
         offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
             `"1d"` is 24 hours, also where clocks change). Weeks (`"1w"`, as `window` or

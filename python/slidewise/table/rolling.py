@@ -134,7 +134,9 @@ def rolling(
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
             (also of pandas or numpy), an int in the units of an integer time column,
-            `rows(n)`, `landmark("flag")` (everything since the last row with a flag) or
+            `rows(n)`, `calendar("1mo", tz="Europe/Berlin")` (months, local days),
+            `to_date("1mo")` (from the first of the month), `unbounded()`,
+            `landmark("flag")` (everything since the last row with a flag) or
             `delta("column", 5.0)` (rows whose column is near). `"1d"` is 24 hours, also
             where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`. One with
