@@ -124,19 +124,13 @@ impl<'a> Ranges<'a> {
                         peer += 1;
                     }
                     let by_rows = matches!(span.length, Length::Rows(_));
-                    if request.ties == FrameUnit::Rows || by_rows {
-                        hi = hi.min(without);
-                    } else if without < hi && hi - peer == 1 {
-                        hi = peer;
-                    } else if without < hi {
-                        ranges.others.resize(ranges.lo.len(), Others::default());
-                        ranges.others.push(Others {
-                            from: peer,
-                            to: hi,
-                            without,
-                        });
-                        hi = peer;
-                    }
+                    let in_order = by_rows || request.ties == FrameUnit::Rows;
+                    let others = Others {
+                        from: peer,
+                        to: hi,
+                        without,
+                    };
+                    hi = ranges.leave_out(others, in_order);
                 }
                 match span.length {
                     Length::Rows(count) => lo = lo.max(hi.saturating_sub(count)),
@@ -154,6 +148,20 @@ impl<'a> Ranges<'a> {
             ranges.others.resize(ranges.lo.len(), Others::default());
         }
         Some(ranges)
+    }
+
+    /// The end of the next window's range, without a row among those of one time, which end
+    /// with the window. `in_order`: only rows before that row are in the window.
+    fn leave_out(&mut self, others: Others, in_order: bool) -> usize {
+        let Others { from, to, without } = others;
+        if in_order || to <= without {
+            return to.min(without);
+        }
+        if to - from > 1 {
+            self.others.resize(self.lo.len(), Others::default());
+            self.others.push(others);
+        }
+        from
     }
 
     /// The rows behind the range of a window, if it has some.
