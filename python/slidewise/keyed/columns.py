@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.table.encoding import row_numbers
 
 __all__ = [
     "ARRIVAL",
@@ -16,9 +19,13 @@ __all__ = [
     "TIME",
     "Ends",
     "bytes_of",
+    "ends_of",
     "int64_view",
     "joined",
+    "later_than",
     "one_batch",
+    "order_of",
+    "repeated",
 ]
 
 # The bounds of ticks.
@@ -76,3 +83,36 @@ def int64_view(column: pa.ChunkedArray | pa.Array) -> "memoryview[int]":
     array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     start = array.offset
     return memoryview(array.buffers()[1]).cast("q")[start : start + len(array)]
+
+
+def ends_of(ticks: pa.Array) -> Ends | None:
+    """The least and the largest of some ticks; None without one."""
+    if len(ticks) == 1:
+        tick = ticks[0].as_py()
+        return tick, tick
+    ends = pc.min_max(ticks)
+    return (ends["min"].as_py(), ends["max"].as_py()) if len(ticks) else None
+
+
+def later_than(ticks: pa.Array, bound: int) -> pa.Array:
+    """A mask of the ticks that are later than a bound, which may be beyond int64.
+
+    Example:
+        >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
+        [True, True]
+    """
+    if bound < EARLIEST:
+        return pc.is_valid(ticks)
+    return pc.greater(ticks, bound)
+
+
+def order_of(rows: pa.Table, names: Iterable[str]) -> pa.Array:
+    """Indices that sort rows stably by the given columns that they have."""
+    held = {*rows.column_names}
+    keys = [(name, "ascending") for name in names if name in held]
+    return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
+
+
+def repeated(number: int, times: int) -> pa.Array:
+    """A number as a column."""
+    return pa.repeat(pa.scalar(number, pa.int64()), times)

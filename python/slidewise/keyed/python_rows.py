@@ -52,7 +52,7 @@ class PythonRows:
     """
 
     def __init__(self, on: str, schema: pa.Schema | None) -> None:
-        self._on, self._schema = on, schema
+        self._on, self.schema = on, schema
         fields = [] if schema is None else [(one.name, one.type) for one in schema]
         self._row_type = pa.struct(fields)
         self._exact = [(name, *_EXACT.get(kind, _NEVER)) for name, kind in fields]
@@ -66,7 +66,7 @@ class PythonRows:
             SpecError: If a column is missing, a value does not fit its column, or
                 columns differ in length.
         """
-        schema = self._schema
+        schema = self.schema
         row = None if schema is None else self._row(batch)
         if row is not None:
             return row

@@ -19,9 +19,20 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import empty_table, one_array
-from slidewise.keyed.columns import ARRIVAL, EARLIEST, LAST, NUMBER, ROWS, TIME, Ends
+from slidewise.keyed.columns import (
+    ARRIVAL,
+    EARLIEST,
+    LAST,
+    NUMBER,
+    ROWS,
+    TIME,
+    Ends,
+    ends_of,
+    later_than,
+    order_of,
+    repeated,
+)
 from slidewise.keyed.grid import Grid
-from slidewise.keyed.python_rows import PythonRows
 from slidewise.spec.durations import Length
 from slidewise.spec.outputs import outputs_of, own_beside
 from slidewise.spec.spec import Spec, derive
@@ -44,7 +55,7 @@ from slidewise.table.time_columns import (
     window_ticks,
 )
 
-__all__ = ["CORRECTION", "LATE", "KeyedQuery", "flagged", "later_than"]
+__all__ = ["CORRECTION", "LATE", "KeyedQuery", "flagged"]
 
 # The flags of a late row, and of a result that replaces an earlier one.
 LATE = "_late"
@@ -252,11 +263,6 @@ class KeyedQuery:
         """Whether the window of a row has some rows of its time, and lacks others."""
         return self.spec.ties == "rows" or self.spec.exclude is not None
 
-    @cached_property
-    def python_rows(self) -> PythonRows:
-        """Reads batches of Python values."""
-        return PythonRows(self.spec.on, self.schema)
-
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.
 
@@ -295,7 +301,7 @@ class KeyedQuery:
             columns.append(column if column.type == one.type else column.cast(one.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.pending_schema)
         if not copies:
-            return pa.Table.from_batches([batch]), _ends(columns[0])
+            return pa.Table.from_batches([batch]), ends_of(columns[0])
         own, ends = _core.copy_rows(batch)
         return pa.Table.from_batches([pa.record_batch(own)]), ends
 
@@ -322,7 +328,7 @@ class KeyedQuery:
 
     @staticmethod
     def _sorted(rows: pa.Table, names: Iterable[str]) -> pa.Table:
-        return rows.take(_order(rows, names)).combine_chunks()
+        return rows.take(order_of(rows, names)).combine_chunks()
 
     @staticmethod
     def codes(tables: Sequence[pa.Table]) -> pa.Array:
@@ -444,7 +450,7 @@ class KeyedQuery:
         # Deletions are few, so a loop over them is fast.
         wanted = Counter(theirs.to_pylist())
         near = pc.indices_nonzero(pc.is_in(own, theirs))
-        near = near.take(_order(rows.take(near), self.then_by))
+        near = near.take(order_of(rows.take(near), self.then_by))
         dropped = []
         for at, code in zip(near.to_pylist(), own.take(near).to_pylist(), strict=True):
             if wanted[code]:
@@ -506,9 +512,7 @@ class KeyedQuery:
     ) -> Spec:
         """The Spec of a query over some windows, for rows of the state.
 
-        Args:
-            windows: The windows.
-            asked: The labels of those that were asked for, in place of the Spec's.
+        `asked` are the labels of those that were asked for, in place of the Spec's.
         """
         spec = self.spec_of_points
         own = spec.own if asked is None else own_beside(spec, asked)
@@ -544,7 +548,7 @@ class KeyedQuery:
         new = self.stored(new).append_column(ARRIVAL, self.arrivals(new))
         new = append_columns(new, [NUMBER] * len(numbers), numbers)
         before = 0 if self.spec.arrival is None else EARLIEST
-        earlier = earlier.append_column(ARRIVAL, _repeated(before, len(earlier)))
+        earlier = earlier.append_column(ARRIVAL, repeated(before, len(earlier)))
         both = pa.concat_tables([earlier, new], promote_options="default")
         both = both.combine_chunks()
         if self.then_by and self.spec.arrival is None:
@@ -575,7 +579,7 @@ class KeyedQuery:
     def arrivals(self, rows: pa.Table) -> pa.Array:
         """When rows of a batch arrived: as `arrival=` says, or all together."""
         order = order_by([self._ticks_of(rows, name) for name in self.spec.arrivals])
-        return _repeated(0, len(rows)) if order is None else order
+        return repeated(0, len(rows)) if order is None else order
 
     def _ticks_of(self, rows: pa.Table, name: str) -> pa.Array:
         if name == self.spec.on:
@@ -583,10 +587,7 @@ class KeyedQuery:
         return read_times(one_array(rows.column(name)), name).ticks
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
-        """Results as they are emitted: hopping ones named as the Spec says.
-
-        If late rows are accepted, they have the flag `_correction`.
-        """
+        """Results with their names, and, if late rows are accepted, `_correction`."""
         if self.emit == "slide":
             columns = {output.name: output.column for output in outputs_of(self.spec)}
             names = [columns.get(name, name) for name in answers.column_names]
@@ -621,41 +622,9 @@ class KeyedQuery:
         return pa.Table.from_arrays([*held, *answers], names=names)
 
 
-def _ends(ticks: pa.Array) -> Ends | None:
-    """The least and the largest of some ticks; None without one."""
-    if len(ticks) == 1:
-        tick = ticks[0].as_py()
-        return tick, tick
-    ends = pc.min_max(ticks)
-    return (ends["min"].as_py(), ends["max"].as_py()) if len(ticks) else None
-
-
-def later_than(ticks: pa.Array, bound: int) -> pa.Array:
-    """A mask of the ticks that are later than a bound, which may be beyond int64.
-
-    Example:
-        >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
-        [True, True]
-    """
-    if bound < EARLIEST:
-        return pc.is_valid(ticks)
-    return pc.greater(ticks, bound)
-
-
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
     """Results with the flag `_late`."""
     return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
-
-
-def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
-    """Indices that sort rows stably by the given columns that they have."""
-    held = {*rows.column_names}
-    keys = [(name, "ascending") for name in names if name in held]
-    return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
-
-
-def _repeated(number: int, times: int) -> pa.Array:
-    return pa.repeat(pa.scalar(number, pa.int64()), times)
 
 
 def _columns(request: KernelCall, points: QueryPoints | None) -> list[pa.Array]:

@@ -27,10 +27,10 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import empty_table
-from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of
+from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of, later_than
 from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.page_store import Pages
-from slidewise.keyed.query import KeyedQuery, later_than
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.tiers import Tiers
 from slidewise.table.encoding import row_numbers
 

@@ -24,13 +24,14 @@ from slidewise.keyed.columns import (
     Ends,
     int64_view,
     joined,
+    later_than,
 )
 from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import Pages, buffers_of
 from slidewise.keyed.pending import Pending, without
-from slidewise.keyed.query import KeyedQuery, later_than
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_ends import by_key, closed_rows, passed_rows, surplus_rows
 from slidewise.keyed.row_log import RowLog
 from slidewise.spec.windows.base import Window

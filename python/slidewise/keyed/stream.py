@@ -28,6 +28,7 @@ class Stream:
 
     def __init__(self, options: Options, state: State) -> None:
         self._options, self._state = options, state
+        self._reads: PythonRows | None = None
 
     def begin(self, schema: pa.Schema) -> KeyedQuery:
         """Opens the state, once the columns are known."""
@@ -51,9 +52,7 @@ class Stream:
         """
         query, is_foreign = self._state.query, not holds_values(batch)
         if not is_foreign:
-            on = self._options.spec.on
-            rows = PythonRows(on, None) if query is None else query.python_rows
-            batch = rows.table(batch)
+            batch = self._python_rows(query).table(batch)
         if (
             query is not None
             and isinstance(batch, pa.Table)
@@ -74,6 +73,13 @@ class Stream:
             for field in query.schema
         }
         return query, pa.table(columns), is_foreign
+
+    def _python_rows(self, query: KeyedQuery | None) -> PythonRows:
+        """What reads Python values as rows."""
+        schema = None if query is None else query.schema
+        if self._reads is None or self._reads.schema is not schema:
+            self._reads = PythonRows(self._options.spec.on, schema)
+        return self._reads
 
     def _ingest(self, query: KeyedQuery, rows: pa.Table, is_foreign: bool) -> None:
         view = self._state.view

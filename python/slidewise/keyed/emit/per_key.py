@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from slidewise.caching import cached_property
 from slidewise.keyed.answer import FromEntries, FromRows
-from slidewise.keyed.columns import TIME, Ends
+from slidewise.keyed.columns import TIME, Ends, later_than
 from slidewise.keyed.emit.emitter import Emitter
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.query import later_than
 from slidewise.keyed.shard import Shard
 from slidewise.spec.windows.base import Window
 
