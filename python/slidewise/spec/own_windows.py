@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
-from slidewise.spec.arguments import refuse_duplicates
+from slidewise.spec.arguments import check_aggs, refuse_duplicates
 from slidewise.spec.durations import WindowLike, parse_length
 from slidewise.spec.query import as_given
 from slidewise.spec.windows.base import Window
@@ -36,7 +36,7 @@ def refuse_own_windows(aggs: Aggs) -> None:
 
 
 def windows_of(
-    aggs: Aggs,
+    aggs: Mapping[str, Aggregation],
     windows: RollingLike | Iterable[RollingLike] | None,
     closed: str,
     offset: WindowLike | None,
@@ -44,31 +44,32 @@ def windows_of(
     """The windows of a Spec of `rolling`, in order of first mention.
 
     Args:
-        aggs: The items of `aggs=`.
+        aggs: The value of `aggs=`, which is checked.
         windows: The value of `windows=`.
         closed: The ends that belong to all windows.
         offset: How much earlier all end.
 
     Returns:
-        The aggregations, their windows written alike; the windows; and the labels of
-        those of each aggregation, or nothing if all have all.
+        The items of `aggs=`, their windows written alike; the windows; and the labels
+        of those of each aggregation, or nothing if all have all.
 
     Example:
         >>> import slidewise as sw
-        >>> aggs = (("n", sw.count()), ("s", sw.sum("x", windows="1d")))
+        >>> aggs = {"n": sw.count(), "s": sw.sum("x", windows="1d")}
         >>> _, windows, own = windows_of(aggs, "1h", "right", None)
         >>> [window.label for window in windows], own
         (['1h', '1d'], (('1h',), ('1d',)))
     """
     shared: tuple[Window, ...] = ()
-    if windows is not None or not all_have_windows(dict(aggs)):
+    if windows is not None or not all_have_windows(aggs):
         shared = rolling_windows(() if windows is None else windows, closed, offset)
-    if all(agg.windows is None for _, agg in aggs):
-        return aggs, shared, ()
+    checked = check_aggs(aggs)
+    if all(agg.windows is None for _, agg in checked):
+        return checked, shared, ()
     # Where all have their own, none has the shared ones.
-    every = [] if all_have_windows(dict(aggs)) else [*shared]
+    every = [] if all_have_windows(aggs) else [*shared]
     own, alike = [], []
-    for name, agg in aggs:
+    for name, agg in checked:
         found = shared
         if agg.windows is not None:
             agg, found = _own(name, agg, closed, offset)

@@ -279,9 +279,7 @@ class Spec:
         """
         given = given_keywords(locals())
         ends = "right" if closed is None else one_of(closed, "closed", CLOSED)
-        aggregations, found, own = windows_of(
-            check_aggs(aggs), given.get("windows"), ends, offset
-        )
+        aggregations, found, own = windows_of(aggs, given.get("windows"), ends, offset)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
