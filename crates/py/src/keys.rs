@@ -202,6 +202,14 @@ impl SortLayout {
 
 #[pymethods]
 impl SortLayout {
+    /// The rows of a time that other rows of their key have, too.
+    fn peers(&self, times: &Bound<'_, PyAny>) -> PyResult<ArrowArray> {
+        let times = NumberArray::import_keys(times, "times")?;
+        self.check(times.len())?;
+        let rows = self.0.peers(times.values());
+        Ok(ArrowArray::new(Int64Array::from(rows).into()))
+    }
+
     /// The position of each row, and the row at each position.
     fn positions(&self) -> (ArrowArray, ArrowArray) {
         let positions = self.0.positions();

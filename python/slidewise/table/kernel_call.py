@@ -1,5 +1,6 @@
 """Binds a table to a Spec and runs the native kernel."""
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,6 +48,8 @@ __all__ = ["KernelCall", "map_lazily", "resolve_threads"]
 _MAX_THREADS = 1 << 10
 # The span of windows whose ends are positions.
 _AMONG_POSITIONS = Span("time", 1, "both")
+# The ends of a window without the time of its row.
+_BEFORE = {"right": "neither", "both": "left"}
 # By default a thread is started for no fewer rows.
 _ROWS_PER_THREAD = 1 << 16
 
@@ -83,6 +86,8 @@ class KernelCall:
         ]
         self.points: QueryPoints | None = None
         self._places: pa.Array | None = None
+        # Per window, the rows that are answered again after the present pass.
+        self._again: dict[int, pa.Array] = {}
         # Whether passes share the sorted rows.
         self._sorts_once = False
         self.spans = [self.span(window) for window in spec.windows]
@@ -189,26 +194,66 @@ class KernelCall:
                 `min_rows` makes it null.
         """
         self.points = points
+        at_rows = points is None and not self.arrivals
         windows = list(enumerate(self.spec.windows))
-        if points is None and self.spec.exclude:
-            points = self._own_points
+        leaves_out = self.spec.exclude if points is None else None
+        by_position, alone = [], []
         # Windows of the same aggregations share a pass.
         by_time: dict[tuple[bool, ...], list[int]] = {}
         for at, window in windows:
-            if not (window.by_position or window.by_calendar):
+            if window.by_position or (window.rows and leaves_out and at_rows):
+                by_position.append(at)
+            elif window.by_calendar and points is not None and not self.arrivals:
+                alone.append(at)
+            else:
                 by_time.setdefault(self._covering(window), []).append(at)
-        others = any(window.by_calendar for _, window in windows)
-        self._sorts_once = len(by_time) > 1 or others
-        answered = [self._pass(ats, points) for ats in by_time.values()]
-        for at, window in windows:
-            if window.by_position:
-                at_rows = self.points is None
-                ends = self._ends_at_rows if at_rows else self._ends_at_points
-                answered.append(self._pass([at], ends(window)))
-            elif window.by_calendar:
-                answered.append({at: self._by_calendar(at)})
+        self._again = self._rows_again(by_time) if at_rows else {}
+        several = len(by_time) > 1 or alone or self._again or leaves_out
+        self._sorts_once = bool(several) and not self.arrivals
+        given = self._own_points if leaves_out and not at_rows else points
+        answered = [self._pass(ats, given) for ats in by_time.values()]
+        again, self._again = self._again, {}
+        for at in by_position:
+            ends = self._ends_at_rows if self.points is None else self._ends_at_points
+            answered.append(self._pass([at], ends(self.spec.windows[at])))
+        for at in alone:
+            assert points is not None, "rows are answered together"
+            every = row_numbers(len(points.ends))
+            answered.append({at: self._in_passes(at, points, every)})
         found = {at: named for each in answered for at, named in each.items()}
+        for at, rows in again.items():
+            points = self._own_points.take(rows)
+            found[at] = _replaced(found[at], rows, self._in_passes(at, points, rows))
         return [found[at] for at, _ in windows]
+
+    def _rows_again(
+        self, by_time: Mapping[tuple[bool, ...], list[int]]
+    ) -> dict[int, pa.Array]:
+        """Per window the rows, after those of the history, that a pass answers wrongly.
+
+        Without its row, the window of a row ends before it only if no other row has its
+        time. The windows of a calendar may begin before those of earlier rows.
+        """
+        found = {}
+        ticks = self.times.ticks
+        for at in itertools.chain.from_iterable(by_time.values()):
+            window, rows = self.spec.windows[at], []
+            if self.spec.exclude and window.holds_its_row:
+                rows.append(self._peers)
+            if window.by_calendar:
+                rows.append(pa.array(self.spans[at].calendar.out_of_order(ticks)))
+            if not rows:
+                continue
+            numbers = pc.subtract(pa.concat_arrays(rows), self._history)
+            numbers = pc.unique(numbers.filter(pc.greater_equal(numbers, 0)))
+            if len(numbers):
+                found[at] = numbers.take(pc.sort_indices(numbers))
+        return found
+
+    @cached_property
+    def _peers(self) -> pa.Array:
+        """The rows whose time other rows of their key have, too."""
+        return pa.array(self.layout.peers(self.times.ticks))
 
     def _covering(self, window: Window) -> tuple[bool, ...]:
         """Of each aggregation, whether it is given over a window."""
@@ -224,24 +269,30 @@ class KernelCall:
         self.points = points
         return self._pass([at], points)[at]
 
-    def _by_calendar(self, at: int) -> dict[str, Result]:
-        """The results of a window that a calendar begins.
+    def _in_passes(
+        self, at: int, points: QueryPoints, places: pa.Array
+    ) -> dict[str, Result]:
+        """The results of a window at query points, with their numbers.
 
         Kernels take windows whose starts go forward; those of a calendar that do not
         are taken in several passes.
         """
-        points = self._own_points if self.points is None else self.points
-        found, passes = self.spans[at].calendar.starts(points.ends)
+        calendar = self.spans[at].calendar
+        if calendar is None:
+            return self._pass([at], points, places)[at]
+        found, passes = calendar.starts(points.ends)
         points = replace(points, starts=pa.array(found))
-        if self.points is None and self.spec.ties == "rows" and points.arrival is None:
-            points = self._among_peers(at, points)
-        if passes is None or points.arrival is not None:
-            return self._pass([at], points)[at]
+        if self.points is None and self.spec.ties == "rows" and not self.spec.exclude:
+            points = self._among_peers(at, points, places)
+        if passes is None:
+            return self._pass([at], points, places)[at]
         passes = pa.array(passes)
         rows = [
             pc.indices_nonzero(pc.equal(passes, number)) for number in passes.unique()
         ]
-        parts = [self._pass([at], points.take(some), some)[at] for some in rows]
+        parts = [
+            self._pass([at], points.take(some), places.take(some))[at] for some in rows
+        ]
         order = pc.sort_indices(pa.concat_arrays(rows))
         return {
             name: result._replace(
@@ -263,28 +314,29 @@ class KernelCall:
             own = own.slice(self._history)
         return QueryPoints(keys[0], None, keys[1], keys[2], "row", own=own)
 
-    def _among_peers(self, at: int, points: QueryPoints) -> QueryPoints:
-        """The windows of the rows, each up to its row, as positions."""
-        places = self.positions.of_rows.slice(self._history)
+    def _among_peers(self, at: int, points: QueryPoints, rows: pa.Array) -> QueryPoints:
+        """The windows of some rows, each up to its row, as positions."""
+        places = self.positions.of_rows.slice(self._history).take(rows)
         before = points.starts
         assert before is not None, "a calendar gives them"
         if self.spec.windows[at].includes_start:
             before = subtract_clamped(before, 1)
         last = self.positions.at(before, points.groups, self.threads)
         starts = pc.coalesce(pc.add(last, 1), self.positions.begins.take(places))
-        ends = self._last_places(places)
-        return replace(points, ends=ends, starts=starts, by_position=True, own=None)
-
-    def _last_places(self, places: pa.Array) -> pa.Array:
-        """The last positions of windows that end with the rows at some positions."""
-        return pc.subtract(places, 1) if self.spec.exclude else places
+        return replace(points, ends=places, starts=starts, by_position=True)
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
-        places = self.positions.of_rows.slice(self._history)
+        positions = self.positions
+        ends = places = positions.of_rows.slice(self._history)
+        starts = window.starts(positions)
+        if self.spec.exclude:
+            ends = pc.subtract(places, 1)
+            if window.rows:  # as many before it
+                starts = positions.starts_by_rows(window.rows + 1)
         return QueryPoints(
-            ends=self._last_places(places),
-            starts=window.starts(self.positions).take(places),
+            ends=ends,
+            starts=starts.take(places),
             groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
             noun="row",
@@ -333,7 +385,10 @@ class KernelCall:
         if by_position:
             rows = RowKeys(self.positions.of_rows, self.groups)
             layout = self.layout_by_position
-        spans = [_AMONG_POSITIONS if by_position else self.spans[at] for at in windows]
+        spans = [
+            _AMONG_POSITIONS if by_position else self._pass_span(at, points)
+            for at in windows
+        ]
         self._compute_custom(windows, spans, rows, points, history)
         raises = self.spec.overflow == "raise"
         try:
@@ -349,7 +404,7 @@ class KernelCall:
                 self.threads,
                 layout,
                 # `min_rows` makes some results null, even if they overflow.
-                raises and self.spec.min_rows <= 1,
+                raises and self.spec.min_rows <= 1 and not self._again,
             )
         except ResultOverflowError as error:
             call = calls[error.aggregation]  # type: ignore[attr-defined]
@@ -358,6 +413,14 @@ class KernelCall:
         found = [dict(zip(calls, window, strict=True)) for window in answers]
         named = ((at, calls[call], row, value) for at, call, row, value in beyond)
         return self._decode(dict(zip(windows, found, strict=True)), named, history)
+
+    def _pass_span(self, at: int, points: QueryPoints | None) -> Span:
+        """The span of a window in a pass."""
+        span = self.spans[at]
+        leaves_out = self.spec.exclude and self.spec.windows[at].holds_its_row
+        if points is not None or not leaves_out:
+            return span
+        return span._replace(closed=_BEFORE[span.closed])
 
     def decode(
         self,
@@ -401,6 +464,9 @@ class KernelCall:
             window = windows[place]
             caller = self._caller(call, window)
             if caller is None:  # no aggregation of this window
+                continue
+            again = self._again.get(window)
+            if again is not None and pc.index(again, row - history).as_py() >= 0:
                 continue
             if not self._below_min_rows(caller[1], columns[window], row - history):
                 why = f"{value} does not fit int64"
@@ -517,6 +583,9 @@ class KernelCall:
             beyond = pc.and_(array.is_null(), raw[0].is_valid())
             if too_few is not None:
                 beyond = pc.and_(beyond, pc.invert(too_few))
+            if index in self._again:
+                again = pc.is_in(row_numbers(len(beyond)), self._again[index])
+                beyond = pc.and_not(beyond, again)
             row = pc.index(beyond, True).as_py()
             if row >= 0:
                 raise self._overflow_of(agg, window, row, plan.overflow_reason)
@@ -580,6 +649,21 @@ class KernelCall:
             "column to float64 if rounding is fine, or give ",
             Argument("overflow", "null"),
         )
+
+
+def _replaced(
+    results: Mapping[str, Result], rows: pa.Array, again: Mapping[str, Result]
+) -> dict[str, Result]:
+    """Results with others in some rows."""
+    made = {}
+    for name, result in results.items():
+        count = len(result.array)
+        places = row_numbers(count).cast(pa.int64())
+        others = pc.add(row_numbers(len(rows)).cast(pa.int64()), count)
+        places = pc.replace_with_mask(places, pc.is_in(places, rows), others)
+        both = one_column([result.array, again[name].array])
+        made[name] = result._replace(array=both.take(places))
+    return made
 
 
 def _without_history(history: int, answers: pa.Array) -> pa.Array:

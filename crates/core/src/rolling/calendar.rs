@@ -46,7 +46,7 @@ pub struct Calendar {
 
 /// The starts of windows whose ends lie in a range of times.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+pub struct Piece {
     from: i64,
     /// Excluded.
     until: i128,
@@ -57,11 +57,13 @@ struct Piece {
 }
 
 impl Piece {
-    fn holds(&self, end: i64) -> bool {
+    /// Whether a time is in the range.
+    pub fn holds(&self, end: i64) -> bool {
         self.from <= end && i128::from(end) < self.until
     }
 
-    fn at(&self, end: i64) -> i128 {
+    /// The start of the window that ends at a time of the range.
+    pub fn at(&self, end: i64) -> i128 {
         match self.fixed {
             true => self.start,
             false => self.start + (i128::from(end) - i128::from(self.from)),
@@ -133,6 +135,18 @@ impl Calendar {
         (starts, passes)
     }
 
+    /// The number of the pass of each end; empty if all have the first, 0.
+    pub fn passes(&self, ends: &[i64]) -> Vec<u8> {
+        if let Start::With { .. } = self.start {
+            return Vec::new();
+        }
+        let (_, passes) = self.starts(ends);
+        match passes.iter().any(|pass| *pass > 0) {
+            true => passes,
+            false => Vec::new(),
+        }
+    }
+
     /// A number that ends with starts out of order do not share: by how many days the start is
     /// moved to the end of its month, and whether its local time is there for the second time.
     fn pass(&self, end: i64) -> u8 {
@@ -152,7 +166,8 @@ impl Calendar {
         (days * 2 + u32::from(again)) as u8
     }
 
-    fn piece(&self, end: i64) -> Piece {
+    /// The starts of the window that ends at a time, and of those that end soon after it.
+    pub fn piece(&self, end: i64) -> Piece {
         let regime = self.regime(end);
         let now = i128::from(end);
         let local = now + self.offset(regime);

@@ -2,7 +2,7 @@
 //!
 //! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Piece};
 use crate::simd::{SimdTask, dispatch_simd};
 
 /// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
@@ -100,6 +100,8 @@ pub struct FramePointers<'a> {
     ties: FrameUnit,
     lo: usize,
     hi: usize,
+    /// The starts of windows of a calendar, of the last row.
+    piece: Option<Piece>,
 }
 
 impl<'a> FramePointers<'a> {
@@ -111,6 +113,7 @@ impl<'a> FramePointers<'a> {
             ties,
             lo: 0,
             hi: 0,
+            piece: None,
         }
     }
 
@@ -118,6 +121,13 @@ impl<'a> FramePointers<'a> {
     /// call; `base` is added to both ends.
     pub fn fill(&mut self, position: usize, base: usize, lo: &mut [usize], hi: &mut [usize]) {
         let length = match self.span.length {
+            Length::Calendar(calendar) => {
+                for (lo, at) in lo.iter_mut().zip(position..) {
+                    self.move_lo(calendar, self.times[at]);
+                    *lo = base + self.lo;
+                }
+                return self.fill_hi(position, base, hi);
+            }
             Length::Time(length) => Some(length),
             Length::Unbounded => None,
             _ => return self.fill_one_by_one(position, base, lo, hi),
@@ -277,7 +287,12 @@ impl<'a> FramePointers<'a> {
                 self.move_hi(position, self.times[position]);
                 (0, self.hi)
             }
-            Length::Calendar(_) => unreachable!("windows of the calendar are ranges"),
+            Length::Calendar(calendar) => {
+                let now = self.times[position];
+                self.move_lo(calendar, now);
+                self.move_hi(position, now);
+                (self.lo, self.hi)
+            }
             Length::Time(length) => {
                 let now = self.times[position];
                 // The least time in the window; `now` is always in it, so `lo` stops there.
@@ -304,6 +319,19 @@ impl<'a> FramePointers<'a> {
             lo += 1;
         }
         lo
+    }
+
+    /// Forward only: the caller answers windows again that begin before an earlier one.
+    #[inline(always)]
+    fn move_lo(&mut self, calendar: &Calendar, now: i64) {
+        let piece = match self.piece.filter(|piece| piece.holds(now)) {
+            Some(piece) => piece,
+            None => *self.piece.insert(calendar.piece(now)),
+        };
+        // `now` may not be in the window, if it is none of its own.
+        let least = (piece.at(now) + i128::from(!self.span.closed.left())).min(now.into());
+        let least = least.max(i64::MIN.into()) as i64;
+        self.lo = self.forward(self.lo, least);
     }
 
     #[inline(always)]

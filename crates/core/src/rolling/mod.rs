@@ -243,27 +243,16 @@ fn rolling_sorted(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     // Kernels read the ends of windows, and a table without rows has none.
-    let whole = request.arrival.is_none() && !request.times.is_empty();
+    // Windows that leave a row out are no ranges.
+    let own = request.at.and_then(|at| at.own);
+    let whole = request.arrival.is_none() && !request.times.is_empty() && own.is_none();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
         .partition(|(_, agg)| agg.kind.is_holistic() || holistic::supports(request, agg));
     let (fast, others): (Vec<_>, Vec<_>) = monoids
         .into_iter()
         .partition(|(_, agg)| whole && kernels::supports(agg, request.columns));
-    // Kernels answer ranges; groups with windows that have rows behind them are answered again.
-    let again = match request.at.and_then(|at| at.own) {
-        Some(_) if !fast.is_empty() => with_others(request, sorted),
-        _ => None,
-    };
-    if let Some(groups) = &again {
-        let provisional = Request {
-            overflow: Overflow::Null,
-            ..*request
-        };
-        kernels::answer(&provisional, sorted, &fast, chunks, proceed)?;
-        combine(request, sorted, fast.clone(), Some(groups), chunks, proceed)?;
-        refuse_overflow(request, &fast, chunks)?;
-    } else if !fast.is_empty() {
+    if !fast.is_empty() {
         kernels::answer(request, sorted, &fast, chunks, proceed)?;
     }
     if !holistic.is_empty() {
@@ -276,42 +265,6 @@ fn rolling_sorted(
         // Alone: the components that it shares must not depend on other groups either.
         if let Some(groups) = kernels::beyond(&one.1, request.columns, sorted) {
             combine(request, sorted, vec![one], Some(&groups), chunks, proceed)?;
-        }
-    }
-    Ok(())
-}
-
-/// The groups in which a window has rows behind its range; `None` if there are none.
-fn with_others(request: &Request<'_>, sorted: &Sorted<'_>) -> Option<Vec<bool>> {
-    let mut found = vec![false; sorted.starts.len() - 1];
-    for span in request.spans {
-        let Some(ranges) = Ranges::new(request, sorted, *span) else {
-            continue;
-        };
-        for (group, ends) in ranges.starts.windows(2).enumerate() {
-            found[group] |= (ends[0]..ends[1]).any(|at| ranges.others(at).is_some());
-        }
-    }
-    found.contains(&true).then_some(found)
-}
-
-/// Fails if integers that do not fit were noted, and must not be.
-fn refuse_overflow(
-    request: &Request<'_>,
-    aggs: &[(usize, AggSpec)],
-    chunks: &mut [Vec<OutputChunk<'_>>],
-) -> Result<(), Error> {
-    for (span, chunks) in chunks.iter_mut().enumerate() {
-        for (agg, _) in aggs {
-            let first = chunks[*agg].sorted_notes().first();
-            if let (Some(&(row, value)), Overflow::Fail) = (first, request.overflow) {
-                return Err(Error::Overflow {
-                    span,
-                    agg: *agg,
-                    row,
-                    value,
-                });
-            }
         }
     }
     Ok(())

@@ -181,11 +181,6 @@ impl OutputChunk<'_> {
 
     /// Marks a number as missing, if it is present.
     pub(super) fn clear(&mut self, row: usize) {
-        if let Self::I64 { beyond, .. } = self
-            && !beyond.is_empty()
-        {
-            beyond.retain(|(noted, _)| *noted != row);
-        }
         let there = match self {
             Self::I64 { valid, .. } | Self::F64 { valid, .. } => valid.bit(row) == 1,
             Self::List(_) | Self::Bytes(_) => false,
@@ -201,17 +196,6 @@ impl OutputChunk<'_> {
             unreachable!("an integer for another column");
         };
         beyond.push((row, value));
-    }
-
-    /// The integers that do not fit, in order of their rows.
-    pub(super) fn sorted_notes(&mut self) -> &[(usize, i128)] {
-        match self {
-            Self::I64 { beyond, .. } => {
-                beyond.sort_unstable_by_key(|(row, _)| *row);
-                beyond
-            }
-            _ => &[],
-        }
     }
 
     /// Sets the bytes of a record that was missing.

@@ -68,6 +68,23 @@ impl SortLayout {
         }
     }
 
+    /// The rows, by number, whose time other rows of their group have, too.
+    pub fn peers(&self, given: &[i64]) -> Vec<i64> {
+        let mut rows = Vec::new();
+        let mut first = 0;
+        for times in self.groups(given) {
+            for together in times.chunk_by(|a, b| a == b) {
+                if together.len() > 1 {
+                    let places = first..first + together.len();
+                    rows.extend(places.map(|place| self.permutation.row(place) as i64));
+                }
+                first += together.len();
+            }
+        }
+        rows.sort_unstable();
+        rows
+    }
+
     /// The layout of the same rows whose times are their positions.
     pub fn by_position(&self) -> Self {
         let rows = *self.permutation.starts.last().unwrap_or(&0);
