@@ -47,6 +47,7 @@ grouped and whatever was in them before:
 | --- | --- | --- |
 | `sum`, `mean`, `sum_of_squares` | equal | equal to those |
 | `covariance`, `correlation`, `skewness`, `kurtosis` | equal | equal to those |
+| `slope`, `r_squared` | equal | equal to those |
 | `variance`, `stddev` | equal | at most 128 ulp (3e-14) apart |
 
 Partials are right to some 100 bits, and the answer rounds at the end. Over tables

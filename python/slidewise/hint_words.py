@@ -87,7 +87,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "number of tasks"
     },
     "ttl": {"late": "rows that no window can hold any more leave by themselves"},
-    "weights": {"aggs": "divide sw.sum of products by sw.sum of weights"},
+    "weights": {"aggs": "for weights there is sw.weighted_mean('x', by='w')"},
     "where": {"aggs": "it belongs in the aggregation: sw.sum('x', where='flag')"},
 }
 ADVICE["filter"] = ADVICE["where"]
@@ -129,6 +129,7 @@ _NAMES = {
     "topfrequent topkapprox",
     "hopping": "datetrunc grouper groupbydynamic hop hoppingwindow resample "
     "timebucket timewindow tumble tumbling tumblingwindow",
+    "intercept": "regrintercept",
     "kurtosis": "kurt kurtsamp",
     "kurtosis(ddof=0)": "kurtosispop kurtpop",
     "last": "anylast lastvalue latest mostrecent",
@@ -140,12 +141,14 @@ _NAMES = {
     "product": "prod",
     "quantile": "percentile percentilecont quantilecont quantileexact "
     "quantileexactinclusive",
+    "r_squared": "rsq rsquare regrr2",
     "range": "maxminusmin peaktopeak ptp",
     "rolling": "rollingwindow rollingby",
     "rows": "lastrows nrows",
     "session": "sessions sessionwindow",
     "skewness": "skew skewsamp",
     "skewness(ddof=0)": "skewnesspop skewpop",
+    "slope": "linregr linearregression regrslope simplelinearregression",
     "stddev": "sd std stdev stddevsamp",
     "stddev(ddof=0)": "stddevpop",
     "sum": "fsum kahansum sumkahan sumwithoverflow total",
@@ -153,6 +156,7 @@ _NAMES = {
     "top_k": "largest maxn nlargest topn",
     "variance": "var varsamp",
     "variance(ddof=0)": "varpop variancepop",
+    "weighted_mean": "avgweighted vwap wavg weightedaverage weightedavg wmean",
 }
 NAMES = {word: meant for meant, words in _NAMES.items() for word in words.split()}
 
@@ -178,10 +182,6 @@ _WAYS = {
     "a table is ranked by its own library; here are sw.quantile and sw.top_k": ""
     "cumedist denserank ntile percentrank rank rowrank",
     "divide sw.stddev by the square root of sw.count": "sem stderr standarderror",
-    "divide sw.sum of products by sw.sum of weights": "avgweighted vwap wavg "
-    "weightedaverage weightedavg weightedmean wmean",
-    "divide sw.covariance by sw.variance of the regressor": "linregr linearregression "
-    "regrslope simplelinearregression slope",
     "sw.approx_quantile takes a list, or give several sw.quantile": "percentiles "
     "quantiles quantilesexact quantilestdigest",
     "sw.quantile(..., interpolation='lower'), 'higher' or 'nearest' gives a value of "
@@ -196,6 +196,6 @@ _WAYS = {
     "sw.rolling has a window per row, sw.hopping windows on a grid": "over sliding",
     _OWN: "autocorr cumulate entropy ema ewm ewma ewmmean "
     "exponentialmovingaverage lead mad mae mape mediandeviation meanabsolutedeviation "
-    "regrintercept regrr2 rms rmse sketch trimmedmean zscore",
+    "rms rmse sketch trimmedmean zscore",
 }
 WAYS = {word: way for way, words in _WAYS.items() for word in words.split()}

@@ -43,6 +43,7 @@ ARGUMENTS = {
     "bloom": {"capacity": 50},
     "count_min": {"error": 0.2, "confidence": 0.9},
     **{kind: {"x": "x", "y": "y"} for kind in PAIRS},
+    "weighted_mean": {"column": "x", "by": "y"},
 }
 
 

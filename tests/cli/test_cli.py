@@ -10,6 +10,7 @@ import pyarrow.csv as csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from definitions import COMPARED, PAIRS
 
 import slidewise as sw
 import trips
@@ -185,7 +186,7 @@ def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_can_be_requested(kind):
-    compared = kind in ("arg_min", "arg_max", "covariance", "correlation")
+    compared = kind in (*COMPARED, *PAIRS)
     text = f"a={kind}:x:y" if compared else f"a={kind}:x"
     k = 1 if kind.endswith("_k") else 0
     expected = Aggregation(kind, "x", "y" if compared else None, k=k)

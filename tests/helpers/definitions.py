@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
-from operator import and_, or_, xor
+from operator import and_, mul, or_, xor
 from typing import Any
 
 import slidewise as sw
@@ -20,7 +20,8 @@ Row = Mapping[str, Any]
 UNKNOWN = object()
 
 # Aggregations of two columns, and those that compare one to select from another.
-PAIRS = ("covariance", "correlation")
+PAIRS = ("covariance", "correlation", "weighted_mean")
+PAIRS += ("slope", "intercept", "r_squared")
 COMPARED = ("arg_min", "arg_max")
 BITS = ("bit_and", "bit_or", "bit_xor")
 # The parameters of those that need or should have some, besides columns.
@@ -197,6 +198,32 @@ def _of_two(pairs: list[Any], agg: Any) -> float | None:
     return float(both) / math.sqrt(sizes[0]) / math.sqrt(sizes[1])
 
 
+def _weighted_mean(pairs: list[Any], _: Any) -> float | None:
+    xs, ws = (_exact(column) for column in zip(*pairs, strict=True))
+    if xs is None or ws is None:
+        return UNKNOWN
+    return float(sum(map(mul, xs, ws)) / sum(ws)) if sum(ws) else None
+
+
+def _line(pairs: list[Any], agg: Any) -> float | None:
+    n = len(pairs)
+    ys, xs = (_exact(column) for column in zip(*pairs, strict=True))
+    if ys is None or xs is None:
+        return UNKNOWN
+    if len(set(xs)) < 2:
+        return None
+    y, x = sum(ys) / n, sum(xs) / n
+    both = sum((a - y) * (b - x) for a, b in zip(ys, xs, strict=True))
+    slope = both / sum((b - x) ** 2 for b in xs)
+    if agg.kind == "slope":
+        return float(slope)
+    if agg.kind == "intercept":
+        return float(y - slope * x)
+    if len(set(ys)) == 1:
+        return 1.0
+    return float(slope * both / sum((a - y) ** 2 for a in ys))
+
+
 def extreme(values: list[Any], _: Any, pick: Callable[..., Any]) -> Any:
     """The smallest or largest value; NaN if one is NaN."""
     return math.nan if any(map(is_nan, values)) else pick(values)
@@ -291,6 +318,10 @@ DEFINITIONS = {
     "kurtosis": Definition(lambda v, agg: kurtosis(v, agg.ddof)),
     "covariance": Definition(_of_two),
     "correlation": Definition(_of_two),
+    "weighted_mean": Definition(_weighted_mean),
+    "slope": Definition(_line),
+    "intercept": Definition(_line),
+    "r_squared": Definition(_line),
     "concat": Definition(lambda v, _: v[0][:0].join(v), objects=True, text=True),
     "collect_distinct": Definition(_distinct, empty=[], objects=True),
     "top_k": Definition(partial(_best, largest=True), empty=[], objects=True),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from definitions import PAIRS
 from keyed_pairs.factors import CATALOGUE
 from seeds import SEED
 
@@ -85,7 +86,7 @@ ROUNDED = {
     "skewness",
     "kurtosis",
 }
-ROUNDED |= {"covariance", "correlation", "geometric_mean"}
+ROUNDED |= {*PAIRS, "geometric_mean"}
 EXTRA = ["id", "x", "y", "z", "p", "b", "w", "s", "v", "d", "u", "pair", "map"]
 
 

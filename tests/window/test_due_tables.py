@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from definitions import BITS
+from definitions import BITS, PAIRS
 
 import slidewise as sw
 from slidewise.aggregations.records import kinds
@@ -16,8 +16,7 @@ ELSEWHERE |= {"median", "mode"}
 # Each with a column of values and, if it needs one, a second column.
 PLAIN = {
     "top_k": sw.top_k("x", k=2),
-    "covariance": sw.covariance("x", "y"),
-    "correlation": sw.correlation("x", "y"),
+    **{kind: getattr(sw, kind)("x", "y") for kind in PAIRS},
     "arg_max": sw.arg_max("y", by="x"),
     "arg_min": sw.arg_min("x", by="y"),
     "approx_quantile": sw.approx_quantile("x", q=0.5),

@@ -30,6 +30,9 @@ AGGS = {
 COLUMNS = {
     "covariance": lambda: sw.covariance("x", "y"),
     "correlation": lambda: sw.correlation("x", "y"),
+    "weighted_mean": lambda: sw.weighted_mean("x", "y"),
+    "r_squared": lambda: sw.r_squared("x", "y"),
+    "intercept": lambda: sw.intercept("x", "y"),
     "arg_min": lambda: sw.arg_min("x", by="y"),
     "arg_max": lambda: sw.arg_max("y", by="x"),
     "collect": lambda: sw.collect("x"),

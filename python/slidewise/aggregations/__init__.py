@@ -25,6 +25,7 @@ from slidewise.aggregations.lists import *
 from slidewise.aggregations.moments import *
 from slidewise.aggregations.order import *
 from slidewise.aggregations.records import arrange
+from slidewise.aggregations.regression import *
 from slidewise.aggregations.sketches import *
 from slidewise.aggregations.sums import *
 
@@ -58,6 +59,10 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "kurtosis",
     "covariance",
     "correlation",
+    "weighted_mean",
+    "slope",
+    "intercept",
+    "r_squared",
     "concat",
     "collect_distinct",
     "top_k",

@@ -45,7 +45,7 @@ class Aggregation:
         of: The column to aggregate, or None in a `Window` of plain values (and for
             `count` of rows).
         by: The column to compare, for `arg_min` and `arg_max`; the second column, for
-            `covariance` and `correlation`.
+            `covariance` and others of two columns.
         ddof: Delta degrees of freedom, for `variance` and the like.
         where: A column of booleans: only rows where it is true count.
         windows: Its own windows, in place of those of the Spec; None without.

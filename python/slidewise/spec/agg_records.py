@@ -21,8 +21,6 @@ from slidewise.hints import suggest_argument, suggest_name
 
 __all__ = ["agg_of_record", "record_of_agg", "refuse_unknown", "shorten"]
 
-# The attributes of parameters with other names.
-_ATTRIBUTES = {"column": "of", "x": "of", "y": "by"}
 _COLUMNS = ("column", "of", "by", "x", "y", "where")
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -43,8 +41,12 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if isinstance(agg, Sketch):
         values = agg.given
-    for name, parameter in inspect.signature(_function(agg.kind)).parameters.items():
-        attribute = _ATTRIBUTES.get(name, name)
+    parameters = inspect.signature(_function(agg.kind)).parameters
+    # The first two are columns, whatever they are called.
+    columns = [name for name in parameters if name in _COLUMNS and name != "where"]
+    attributes = dict(zip(columns, ("of", "by"), strict=False))
+    for name, parameter in parameters.items():
+        attribute = attributes.get(name, name)
         value = values[name] if name in values else getattr(agg, attribute)
         default = parameter.default
         if type(value) is not type(default) or value != default:

@@ -21,7 +21,8 @@ Key = tuple[Any, ...]
 _NEAR = 2.0**-44
 # The absolute error allowed for aggregations whose terms may cancel.
 _OFF = {"sum": 1e-8, "mean": 1e-8, "covariance": 1e-6, "correlation": 1e-9}
-_OFF |= {"skewness": 1e-6, "kurtosis": 1e-6}
+_OFF |= {"skewness": 1e-6, "kurtosis": 1e-6, "weighted_mean": 1e-6}
+_OFF |= {"slope": 1e-9, "intercept": 1e-6, "r_squared": 1e-9}
 
 
 class DifferenceError(AssertionError):

@@ -7,7 +7,9 @@ use super::packing::{get_i128, put, put_i128};
 use std::ops::Range;
 
 use super::merges::{Distances, Place};
-use super::moments::{Scaled, float, product, square, square_f, squares_left, squares_of_one};
+use super::moments::{
+    Scaled, float, product, square, square_f, squares_left, squares_of_one, weighted,
+};
 use super::op::Op;
 use super::run_moments::{self, Centred};
 use super::twofold::Twofold;
@@ -42,7 +44,9 @@ impl Component {
     pub fn identity(&self, out: &mut [u64]) {
         let at = self.at;
         match self.op {
-            Op::SumF | Op::Logs => put(out, at, Twofold::EMPTY.to_words()),
+            Op::SumF | Op::Logs | Op::Weighted { .. } => {
+                put(out, at, Twofold::EMPTY.to_words());
+            }
             Op::Extreme { .. } => out[at] = i64::MIN as u64,
             Op::ExtremeCount { .. } => put(out, at, [i64::MIN as u64, 0]),
             Op::Arg { .. } => put(out, at, [i64::MIN as u64, 0, presence::NONE]),
@@ -96,6 +100,11 @@ impl Component {
                 let both = squares_of_one(self.float(bits)).plus(squares_of_one(other).sum);
                 put(out, at, both.to_words());
             }
+            Op::Weighted { by, by_float } => {
+                let Some(weight) = row(by) else { return };
+                let product = weighted((bits, self.dtype == DType::F64), (weight, by_float));
+                put(out, at, product.to_words());
+            }
             Op::Best { min, .. } => {
                 put(out, at, [1, extreme_word(bits, self.dtype, min) as u64]);
             }
@@ -124,7 +133,7 @@ impl Component {
         match self.op {
             Op::Rows | Op::Count => out[at] = a[at].wrapping_add(b[at]),
             Op::SumI => put_i128(out, at, get_i128(a, at).wrapping_add(get_i128(b, at))),
-            Op::SumF | Op::Logs => {
+            Op::SumF | Op::Logs | Op::Weighted { .. } => {
                 let sum = Twofold::from_words(&a[at..]).combine(Twofold::from_words(&b[at..]));
                 put(out, at, sum.to_words());
             }
@@ -336,6 +345,17 @@ impl Component {
                 let y = Centred::new((by, by_float), out, (n, by_sum));
                 put(out, at, run_moments::products(rows, x, y).to_words());
             }
+            Op::Weighted { by, by_float } => {
+                let weighted = rows.iter().map(|row| {
+                    let row = row.as_ref();
+                    weighted(
+                        (row[self.col], self.dtype == DType::F64),
+                        (row[by], by_float),
+                    )
+                });
+                let sum = weighted.fold(Twofold::EMPTY, Twofold::combine);
+                put(out, at, sum.to_words());
+            }
             Op::BitAnd => out[at] = column.fold(u64::MAX, |all, bits| all & bits),
             Op::BitOr => out[at] = column.fold(0, |all, bits| all | bits),
             Op::BitXor => out[at] = column.fold(0, |all, bits| all ^ bits),
@@ -387,6 +407,7 @@ impl Component {
                 | Op::Third { .. }
                 | Op::Fourth { .. }
                 | Op::Products { .. }
+                | Op::Weighted { .. }
         )
     }
 }

@@ -110,7 +110,7 @@ impl Component {
                     out.as_mut()[at] = count;
                 }
             }
-            Op::SumF | Op::Logs => {
+            Op::SumF | Op::Logs | Op::Weighted { .. } => {
                 let mut sum = Twofold::from_words(&acc[at..]);
                 for (partial, out) in run.zip(out) {
                     sum = sum.combine(Twofold::from_words(&partial[at..]));
@@ -253,7 +253,7 @@ impl Component {
             Op::Rows | Op::Count => steps.for_each(|(a, b, out)| {
                 out[at] = a[at].wrapping_add(b[at]);
             }),
-            Op::SumF => steps.for_each(|(a, b, out)| {
+            Op::SumF | Op::Weighted { .. } => steps.for_each(|(a, b, out)| {
                 let older = Twofold::from_words(&a[at..]);
                 let sum = older.combine(Twofold::from_words(&b[at..]));
                 put(out, at, sum.to_words());

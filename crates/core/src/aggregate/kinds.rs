@@ -47,6 +47,12 @@ pub enum Kind {
     /// Over the columns `of` and `by`, which are missing in the same rows.
     Covariance,
     Correlation,
+    /// Of `of`, weighted by `by`.
+    WeightedMean,
+    /// Least squares of `of` on `by`.
+    Slope,
+    Intercept,
+    RSquared,
     TopK {
         k: u32,
     },
@@ -73,7 +79,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kinds without parameters.
-    pub const ALL: [(&'static str, Self); 27] = [
+    pub const ALL: [(&'static str, Self); 31] = [
         ("count", Self::Count),
         ("sum", Self::Sum),
         ("mean", Self::Mean),
@@ -101,6 +107,10 @@ impl Kind {
         ("kurtosis", Self::Kurtosis),
         ("covariance", Self::Covariance),
         ("correlation", Self::Correlation),
+        ("weighted_mean", Self::WeightedMean),
+        ("slope", Self::Slope),
+        ("intercept", Self::Intercept),
+        ("r_squared", Self::RSquared),
     ];
 
     /// Whether a record answers it: it is neither `collect`, nor a sketch, nor
@@ -129,9 +139,17 @@ impl Kind {
 
     /// Whether it needs a second column.
     pub fn takes_by(self) -> bool {
-        use Kind::{ArgMax, ArgMin, Correlation, Covariance};
         let hitters = matches!(self, Self::Sketch(SketchRequest::Hitters { .. }));
-        hitters || matches!(self, ArgMin | ArgMax | Covariance | Correlation)
+        hitters || self.is_of_pairs() || matches!(self, Self::ArgMin | Self::ArgMax)
+    }
+
+    /// Whether it is over pairs of values: two columns that are missing in the same rows.
+    pub fn is_of_pairs(self) -> bool {
+        use Kind::{Correlation, Covariance, Intercept, RSquared, Slope, WeightedMean};
+        matches!(
+            self,
+            Covariance | Correlation | WeightedMean | Slope | Intercept | RSquared
+        )
     }
 
     /// Parses a name, with the number that some kinds take; names of sketches hold their
@@ -204,7 +222,11 @@ impl AggSpec {
             | Kind::Skewness
             | Kind::Kurtosis
             | Kind::Covariance
-            | Kind::Correlation => AnswerType::F64,
+            | Kind::Correlation
+            | Kind::WeightedMean
+            | Kind::Slope
+            | Kind::Intercept
+            | Kind::RSquared => AnswerType::F64,
             Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => AnswerType::List(of),
             _ if of == DType::F64 => AnswerType::F64,
             _ => AnswerType::I64,
@@ -225,7 +247,8 @@ impl AggSpec {
         let mut lower = Lower {
             kind: self.kind,
             n: None,
-            at: [0; 3],
+            at: [0; PLACES],
+            by_float: false,
             dtype: self.of.map_or(DType::I64, |of| dtypes[of]),
             ddof: self.ddof,
         };
@@ -263,7 +286,7 @@ impl AggSpec {
             Kind::Skewness => {
                 let [n, sum, squares] = squares_of(&mut part, float);
                 let third = part(Op::Third { n, sum, squares });
-                (lower.n, lower.at) = (Some(n), [squares, third, 0]);
+                lower.read(n, &[squares, third]);
             }
             Kind::Kurtosis => {
                 let [n, sum, squares] = squares_of(&mut part, float);
@@ -274,28 +297,52 @@ impl AggSpec {
                     squares,
                     third,
                 });
-                (lower.n, lower.at) = (Some(n), [squares, fourth, 0]);
+                lower.read(n, &[squares, fourth]);
             }
-            Kind::Covariance | Kind::Correlation => {
-                let by = self
-                    .by
-                    .expect("covariance and correlation have two columns");
+            Kind::WeightedMean => {
+                let by = self.by.expect("pairs have two columns");
+                let by_float = dtypes[by] == DType::F64;
+                let (n, products) = (part(Op::Count), part(Op::Weighted { by, by_float }));
+                let weights = component(sum_of(by_float), by, dtypes[by]);
+                lower.by_float = by_float;
+                lower.read(n, &[products, weights]);
+            }
+            Kind::Covariance
+            | Kind::Correlation
+            | Kind::Slope
+            | Kind::Intercept
+            | Kind::RSquared => {
+                let by = self.by.expect("pairs have two columns");
                 let by_float = dtypes[by] == DType::F64;
                 let [n, sum, squares] = squares_of(&mut part, float);
                 let mut part = |op| component(op, by, dtypes[by]);
                 let [_, by_sum, by_squares] = squares_of(&mut part, by_float);
-                let products = component(
-                    Op::Products {
-                        n,
-                        sum,
-                        by,
-                        by_sum,
-                        by_float,
-                    },
-                    col,
-                    dtype,
+                let ends =
+                    |part: &mut dyn FnMut(Op) -> usize| [part(extreme(false)), part(extreme(true))];
+                let by_ends = match self.kind {
+                    Kind::Covariance | Kind::Correlation => [0; 2],
+                    _ => ends(&mut part),
+                };
+                let mut part = |op| component(op, col, dtype);
+                let others = match self.kind {
+                    Kind::Intercept => [sum, by_sum],
+                    Kind::RSquared => ends(&mut part),
+                    _ => [0; 2],
+                };
+                let products = part(Op::Products {
+                    n,
+                    sum,
+                    by,
+                    by_sum,
+                    by_float,
+                });
+                lower.by_float = by_float;
+                lower.read(
+                    n,
+                    &[
+                        products, squares, by_squares, by_ends[0], by_ends[1], others[0], others[1],
+                    ],
                 );
-                (lower.n, lower.at) = (Some(n), [products, squares, by_squares]);
             }
             Kind::TopK { k } => lower.at[0] = part(Op::Best { k, min: false }),
             Kind::BottomK { k } => lower.at[0] = part(Op::Best { k, min: true }),
@@ -364,6 +411,9 @@ fn presence_of(law: Option<Law>, part: &mut dyn FnMut(Op) -> usize) -> usize {
     }
 }
 
+/// The most components that one answer reads.
+const PLACES: usize = 7;
+
 /// How one answer is computed from the components of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lower {
@@ -371,12 +421,20 @@ pub(super) struct Lower {
     /// The word that is zero where the answer is null; `None` where a component tells.
     n: Option<usize>,
     /// The word offsets of its components.
-    at: [usize; 3],
+    at: [usize; PLACES],
     dtype: DType,
+    /// Whether the second column holds floats.
+    by_float: bool,
     ddof: u32,
 }
 
 impl Lower {
+    /// Reads components at `at`, if there are values: their number is at `n`.
+    fn read(&mut self, n: usize, at: &[usize]) {
+        self.n = Some(n);
+        self.at[..at.len()].copy_from_slice(at);
+    }
+
     pub(super) fn answer<T>(&self, words: &[u64]) -> Answer<T> {
         let at = self.at[0];
         match (self.n.map(|n| words[n]), self.kind) {
@@ -409,7 +467,7 @@ impl Lower {
 
     /// The answer over `count` > 0 values.
     fn of_some<T>(&self, words: &[u64], count: f64) -> Answer<T> {
-        let [at, second, third] = self.at;
+        let [at, second, third, ..] = self.at;
         let (float, ddof) = (self.dtype == DType::F64, self.ddof);
         let twofold = || Twofold::from_words(&words[at..]);
         let extreme = |at: usize, min| extreme_value(words[at] as i64, self.dtype, min);
@@ -441,6 +499,15 @@ impl Lower {
                 number(moments::covariance(words, at, [second, third], count, ddof))
             }
             Kind::Correlation => number(moments::correlation(words, at, [second, third], count)),
+            Kind::WeightedMean => {
+                number(moments::weighted_mean(words, at, (second, self.by_float)))
+            }
+            Kind::Slope => number(moments::slope(words, self.at, count)),
+            Kind::Intercept => {
+                let floats = [float, self.by_float];
+                number(moments::intercept(words, self.at, floats, count))
+            }
+            Kind::RSquared => number(moments::r_squared(words, self.at, count)),
             _ => unreachable!("answered without a count"),
         }
     }

@@ -6,6 +6,7 @@
 //! no degree of freedom.
 
 use super::double::Double;
+use super::packing::get_i128;
 use super::rounding::times_power;
 use super::twofold::Twofold;
 
@@ -75,9 +76,7 @@ pub(super) fn covariance(
     if count <= f64::from(ddof) {
         return None;
     }
-    let [x, y] = squares.map(|at| twofold(words, at).sqrt());
-    let noise = NOISE * x * y;
-    if noise.is_finite() && twofold(words, products).abs() < noise {
+    if is_noise(words, products, squares) {
         return Some(0.0);
     }
     Some(match per_freedom(words, products, count, ddof) {
@@ -108,9 +107,117 @@ pub(super) fn correlation(
     Some(without_noise(share).clamp(-1.0, 1.0))
 }
 
+/// `at`: the offset of the sum of weighted values, and that of the weights, with whether
+/// they are floats.
+pub(super) fn weighted_mean(words: &[u64], at: usize, weights: (usize, bool)) -> Option<f64> {
+    let (whole, weights) = (Twofold::from_words(&words[at..]), total(words, weights));
+    (weights.value() != 0.0).then(|| nearest(quotient(whole, weights)))
+}
+
+/// The offsets of the components of a line: products, squares of both columns, the greatest
+/// and the least value of the second one; and two more that one answer reads.
+type Line = [usize; 7];
+
+pub(super) fn slope(words: &[u64], at: Line, count: f64) -> Option<f64> {
+    Some(nearest(exact_slope(words, at, count)?))
+}
+
+/// `floats`: whether each column holds floats. The last offsets are those of their sums.
+pub(super) fn intercept(words: &[u64], at: Line, floats: [bool; 2], count: f64) -> Option<f64> {
+    let slope = exact_slope(words, at, count)?;
+    let [y, x] = [(at[5], floats[0]), (at[6], floats[1])].map(|sum| total(words, sum));
+    let near = Double::from(y).minus(slope.times(Double::from(x)));
+    let near = near.over(Double::sum(count, 0.0));
+    Some(match near.is_finite() {
+        true => near.rounded(),
+        false => y.mean(count) - nearest(slope) * x.mean(count),
+    })
+}
+
+/// The last offsets are those of the greatest and the least value of the first column.
+pub(super) fn r_squared(words: &[u64], at: Line, count: f64) -> Option<f64> {
+    let [
+        products,
+        squares,
+        by_squares,
+        most,
+        least,
+        own_most,
+        own_least,
+    ] = at;
+    if count < 2.0 || is_one_value(words, most, least) {
+        return None;
+    }
+    if is_one_value(words, own_most, own_least) {
+        return Some(1.0);
+    }
+    correlation(words, products, [squares, by_squares], count).map(|share| share * share)
+}
+
+/// Products of deviations divided by squares of those of the second column; `None` if that
+/// has one value.
+fn exact_slope(words: &[u64], at: Line, count: f64) -> Option<Double> {
+    let [products, squares, by_squares, most, least, ..] = at;
+    if count < 2.0 || is_one_value(words, most, least) {
+        return None;
+    }
+    if is_noise(words, products, [squares, by_squares]) {
+        return Some(Double::sum(0.0, 0.0));
+    }
+    let [products, squares] = [products, by_squares].map(|at| Twofold::from_words(&words[at..]));
+    Some(quotient(products, squares))
+}
+
+/// Whether the greatest and the least value, as words of both orders, are equal. NaN is the
+/// greatest word in both.
+fn is_one_value(words: &[u64], most: usize, least: usize) -> bool {
+    words[most] == !words[least]
+}
+
+/// A sum of floats, or of integers.
+fn total(words: &[u64], (at, floats): (usize, bool)) -> Twofold {
+    match floats {
+        true => Twofold::from_words(&words[at..]),
+        false => {
+            let Double { high, low } = Double::of_integer(get_i128(words, at));
+            Twofold {
+                sum: high,
+                error: low,
+            }
+        }
+    }
+}
+
+/// A quotient of sums that may lie beyond the floats.
+fn quotient(whole: Twofold, divisor: Twofold) -> Double {
+    let near = Double::from(whole).over(Double::from(divisor));
+    if near.is_finite() {
+        return near;
+    }
+    let ((whole, up), (divisor, down)) = (whole.scaled(), divisor.scaled());
+    Double {
+        high: times_power(whole / divisor, up - down),
+        low: 0.0,
+    }
+}
+
+fn nearest(number: Double) -> f64 {
+    match number.is_finite() {
+        true => number.rounded(),
+        false => number.high,
+    }
+}
+
 /// The greatest share of its scale that rounding may make of a moment whose digits cancel.
 /// Less is 0, in every grouping.
 const NOISE: f64 = 1.0 / (1_u128 << 85) as f64;
+
+/// Whether a sum of products is only rounding.
+fn is_noise(words: &[u64], products: usize, squares: [usize; 2]) -> bool {
+    let [x, y] = squares.map(|at| twofold(words, at).sqrt());
+    let noise = NOISE * x * y;
+    noise.is_finite() && twofold(words, products).abs() < noise
+}
 
 fn without_noise(share: f64) -> f64 {
     if share.abs() < NOISE { 0.0 } else { share }

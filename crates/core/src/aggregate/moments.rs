@@ -1,9 +1,10 @@
 //! Squares of one value and of two parts, and products of many values: the longer operations
 //! of components.
 
+use super::double::Double;
 use super::merges::{Distance, Place};
 use super::rounding::{times_power, two_product};
-use super::twofold::Twofold;
+use super::twofold::{Twofold, Wide};
 
 pub fn float(bits: u64, float: bool) -> f64 {
     if float {
@@ -11,6 +12,30 @@ pub fn float(bits: u64, float: bool) -> f64 {
     } else {
         bits as i64 as f64
     }
+}
+
+/// A number, exactly.
+fn double((bits, is_float): (u64, bool)) -> Double {
+    match is_float {
+        true => Double::sum(f64::from_bits(bits), 0.0),
+        false => Double::of_integer(i128::from(bits as i64)),
+    }
+}
+
+/// The product of a value and a weight: their bits, and whether they are floats.
+pub fn weighted(value: (u64, bool), weight: (u64, bool)) -> Twofold {
+    let product = double(value).times(double(weight));
+    if product.is_finite() {
+        return Twofold {
+            sum: product.high + 0.0,
+            error: product.low,
+        };
+    }
+    let [value, weight] = [value, weight].map(|(bits, is_float)| float(bits, is_float));
+    if value.is_finite() && weight.is_finite() {
+        return Wide::of_halves(value / 2.0, weight / 2.0, 1.0);
+    }
+    Twofold::new(value * weight + 0.0)
 }
 
 pub fn square_f(bits: u64) -> Twofold {

@@ -73,6 +73,12 @@ pub enum Op {
         by_sum: usize,
         by_float: bool,
     },
+    /// Sum of the products of `col` and `by`, with its error. Both are missing in the same
+    /// rows.
+    Weighted {
+        by: usize,
+        by_float: bool,
+    },
     /// The number of values, up to k, and the words of the k most extreme values, the most
     /// extreme first.
     Best {

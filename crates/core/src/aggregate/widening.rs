@@ -183,7 +183,8 @@ fn replaced_by(old: Op, new: Op) -> bool {
         | (Op::Third { .. }, Op::Third { .. })
         | (Op::Fourth { .. }, Op::Fourth { .. })
         | (Op::SquaresF { .. }, Op::SquaresF { .. }) => true,
-        (Op::Products { by: one, .. }, Op::Products { by: other, .. }) => one == other,
+        (Op::Products { by: one, .. }, Op::Products { by: other, .. })
+        | (Op::Weighted { by: one, .. }, Op::Weighted { by: other, .. }) => one == other,
         (old, new) => old == new,
     }
 }

@@ -1,7 +1,7 @@
 //! The answers of every aggregation by definition, computed from the raw rows.
 
 use slidewise_core::aggregate::holistic::{answer_over, word_of};
-use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, extreme_word};
 
 /// The column aggregated and the column compared, of one type.
 pub type Row = [Cell<i64>; 2];
@@ -112,6 +112,60 @@ fn products(rows: &[Row]) -> [f64; 3] {
     let (x, y) = (gaps(&column(0)), gaps(&column(1)));
     let both: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x * y).collect();
     [exact_sum(&both), power_sum(&x, 2), power_sum(&y, 2)]
+}
+
+/// Both parts of a product.
+fn product_of(x: &Cell<i64>, y: &Cell<i64>) -> [f64; 2] {
+    if let (Some(x), Some(y)) = (integer(x), integer(y)) {
+        let product = x * y;
+        return [product as f64, (product - product as f64 as i128) as f64];
+    }
+    let (x, y) = (number(x).unwrap(), number(y).unwrap());
+    [x * y, x.mul_add(y, -(x * y))]
+}
+
+fn weighted_mean(rows: &[Row]) -> Option<f64> {
+    let rows = rows.iter().filter(|row| row[1] != Cell::Null);
+    let integers: Vec<i128> = rows.clone().filter_map(|row| integer(&row[1])).collect();
+    let floats: Vec<f64> = rows.clone().filter_map(|row| number(&row[1])).collect();
+    let weights = match integers.len() == floats.len() {
+        true => integers.iter().sum::<i128>() as f64,
+        false => exact_sum(&floats),
+    };
+    let products: Vec<[f64; 2]> = rows.map(|row| product_of(&row[0], &row[1])).collect();
+    let whole = if products.iter().all(|[product, _]| product.is_finite()) {
+        exact_sum(products.as_flattened())
+    } else {
+        products.iter().map(|[product, _]| product).sum()
+    };
+    (weights != 0.0).then(|| whole / weights)
+}
+
+fn line(spec: &AggSpec, rows: &[Row], dtype: DType) -> Option<f64> {
+    let column = |at: usize| {
+        rows.iter()
+            .map(move |row| &row[at])
+            .filter(|cell| **cell != Cell::Null)
+    };
+    let one_value = |at: usize| {
+        let words: Vec<i64> = column(at)
+            .filter_map(|cell| Some(extreme_word(cell.bits()?, dtype, false)))
+            .collect();
+        let is_nan = |word| dtype == DType::F64 && word == i64::MAX;
+        words.iter().all(|word| *word == words[0] && !is_nan(*word))
+    };
+    let n = column(0).count() as f64;
+    if n < 2.0 || one_value(1) {
+        return None;
+    }
+    let [both, y, x] = products(rows);
+    let mean = |at: usize| exact_sum(&column(at).filter_map(number).collect::<Vec<_>>()) / n;
+    Some(match spec.kind {
+        Kind::Slope => both / x,
+        Kind::Intercept => mean(0) - both / x * mean(1),
+        _ if one_value(0) => 1.0,
+        _ => both / x * (both / y),
+    })
 }
 
 fn pair(spec: &AggSpec, rows: &[Row], n: f64) -> Option<f64> {
@@ -297,6 +351,10 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::BitAnd | Kind::BitOr | Kind::BitXor => bitwise(spec, &values),
         Kind::Skewness => skewness(&values, spec.ddof).map_or(Answer::Null, Answer::F64),
         Kind::Kurtosis => kurtosis(&values, spec.ddof).map_or(Answer::Null, Answer::F64),
+        Kind::WeightedMean => weighted_mean(rows).map_or(Answer::Null, Answer::F64),
+        Kind::Slope | Kind::Intercept | Kind::RSquared => {
+            line(spec, rows, dtype).map_or(Answer::Null, Answer::F64)
+        }
         Kind::Covariance | Kind::Correlation => {
             pair(spec, rows, n).map_or(Answer::Null, Answer::F64)
         }
@@ -322,6 +380,9 @@ pub fn agrees(spec: &AggSpec, got: &Answer<i64>, want: &Answer<i64>, weight: f64
         Kind::Product | Kind::SumOfSquares => b.abs() * 1e-12 + 1e-300,
         // Odd powers cancel, so the error is relative to the size of the distances.
         Kind::Skewness | Kind::Kurtosis | Kind::Correlation => 1e-9 * (1.0 + b.abs()),
+        Kind::WeightedMean => b.abs() * 1e-13 + weight * weight * 1e-25,
+        Kind::Slope | Kind::RSquared => 1e-9 * (1.0 + b.abs()),
+        Kind::Intercept => 1e-9 * (1.0 + b.abs() + weight),
         Kind::Covariance => 1e-12 * (b.abs() + weight * weight),
         _ => 0.0,
     };

@@ -13,10 +13,6 @@ use slidewise_core::window::Ties;
 use slidewise_core::window::planned::algorithm::Algorithm;
 use slidewise_core::window::planned::plain;
 
-fn is_pair(kind: Kind) -> bool {
-    matches!(kind, Kind::Covariance | Kind::Correlation)
-}
-
 fn pairs() -> Vec<AggSpec> {
     let of = |kind, ddof| AggSpec {
         kind,
@@ -28,6 +24,10 @@ fn pairs() -> Vec<AggSpec> {
         of(Kind::Covariance, 0),
         of(Kind::Covariance, 1),
         of(Kind::Correlation, 1),
+        of(Kind::WeightedMean, 1),
+        of(Kind::Slope, 1),
+        of(Kind::Intercept, 1),
+        of(Kind::RSquared, 1),
     ]
 }
 
@@ -38,7 +38,9 @@ fn specs() -> Vec<AggSpec> {
         by: Some(1),
         ddof: 1,
     };
-    let kinds = Kind::ALL.into_iter().filter(|(_, kind)| !is_pair(*kind));
+    let kinds = Kind::ALL
+        .into_iter()
+        .filter(|(_, kind)| !kind.is_of_pairs());
     let mut specs: Vec<AggSpec> = kinds.map(of).collect();
     specs.push(AggSpec {
         of: None,
@@ -126,7 +128,7 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
     let algorithm = random.pick(&[Algorithm::Fiba, Algorithm::Fiba, Algorithm::Recalculate]);
     let (palette, spread) = (random.below(5), random.pick(&[20, 1000]));
     let needs_by = aggs.iter().any(|agg| agg.kind.takes_by());
-    let paired = aggs.iter().any(|agg| is_pair(agg.kind));
+    let paired = aggs.iter().any(|agg| agg.kind.is_of_pairs());
     let dtypes = vec![dtype; 1 + usize::from(needs_by)];
     let mut window = plain::window::<i64>(algorithm, aggs, &dtypes, ties);
     let mut model: Vec<(i64, Row)> = Vec::new();

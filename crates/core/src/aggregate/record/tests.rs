@@ -219,6 +219,7 @@ fn series(kind: usize, random: &mut impl FnMut() -> f64) -> Vec<[u64; 2]> {
 #[test]
 fn moments_of_all_groupings_are_equal_to_the_bit() {
     use Kind::{Correlation, Covariance, Kurtosis, Skewness, Stddev, Variance};
+    use Kind::{RSquared, Slope};
     let aggs = [
         Variance,
         Stddev,
@@ -226,14 +227,16 @@ fn moments_of_all_groupings_are_equal_to_the_bit() {
         Correlation,
         Skewness,
         Kurtosis,
+        Slope,
+        RSquared,
     ]
     .map(|kind| AggSpec {
         kind,
         of: Some(0),
-        by: matches!(kind, Covariance | Correlation).then_some(1),
+        by: kind.is_of_pairs().then_some(1),
         ddof: 1,
     });
-    let record = Record::<[u64; 2], [u64; 16]>::new(RecordPlan::new(&aggs, &[DType::F64; 2]));
+    let record = Record::<[u64; 2], [u64; 20]>::new(RecordPlan::new(&aggs, &[DType::F64; 2]));
     let seed = std::env::var("SLIDEWISE_SEED").unwrap_or_default();
     let first: u64 = seed.parse().unwrap_or_default();
     for seed in first..first + 80 {
@@ -245,7 +248,7 @@ fn moments_of_all_groupings_are_equal_to_the_bit() {
             (state >> 11) as f64 / (1_u64 << 53) as f64
         };
         let rows = series(seed as usize % 8, &mut random);
-        let bits = |partial: &[u64; 16]| {
+        let bits = |partial: &[u64; 20]| {
             let mut answers: Vec<Answer<i64>> = Vec::new();
             record.answers(partial, &mut answers);
             let bits = answers.into_iter().map(|answer| match answer {

@@ -12,11 +12,11 @@ use super::{Mode, Script};
 /// One aggregation of the catalogue beside the last value, which shows the order of rows.
 fn request(number: usize) -> (Vec<AggSpec>, Vec<DType>) {
     let (_, kind) = Kind::ALL[number % Kind::ALL.len()];
-    use Kind::{All, Any, BitAnd, BitOr, BitXor, Correlation, Covariance};
+    use Kind::{All, Any, BitAnd, BitOr, BitXor};
     let of = match kind {
         // Of integers only, and of rows that have both values.
         All | Any | BitAnd | BitOr | BitXor => 0,
-        Covariance | Correlation => 1,
+        kind if kind.is_of_pairs() => 1,
         _ => number / Kind::ALL.len() % 2,
     };
     let by = kind.takes_by().then_some(1);
