@@ -3,6 +3,7 @@
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
 //! and a count. Several aggregations of one column share components.
 
+use super::packing::presence::{self, NULL, VALUE};
 use super::packing::{get_i128, put, put_i128};
 use std::ops::Range;
 
@@ -12,18 +13,12 @@ use super::moments::{
 };
 use super::op::Op;
 use super::run_moments::{self, Centred};
+use super::sequences::{
+    fall, gap, gap_between, join_changes, join_ends, join_rises, key, rises_of_one, square_of_gap,
+};
 use super::twofold::Twofold;
 use super::{DType, extreme_word};
 use crate::simd::{SimdTask, dispatch_simd};
-
-/// Third word of [`Op::Arg`] and second of [`Op::First`] and [`Op::Last`].
-pub mod presence {
-    pub const NONE: u64 = 0;
-    pub const VALUE: u64 = 1;
-    /// The value of the extreme row is missing.
-    pub const NULL: u64 = 2;
-}
-use presence::{NULL, VALUE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Component {
@@ -53,7 +48,7 @@ impl Component {
             Op::ProductI => put_i128(out, at, 1),
             Op::ProductF => put(out, at, Scaled::ONE.to_words()),
             Op::All => out[at] = 1,
-            Op::BitAnd => out[at] = u64::MAX,
+            Op::BitAnd | Op::Gap { min: true, .. } => out[at] = u64::MAX,
             _ => out[self.words()].fill(0),
         }
     }
@@ -108,7 +103,22 @@ impl Component {
             Op::Best { min, .. } => {
                 put(out, at, [1, extreme_word(bits, self.dtype, min) as u64]);
             }
-            Op::SquaresI { .. } | Op::Rows | Op::Arg { .. } => {}
+            Op::Rises => put(out, at, rises_of_one(bits, self.dtype)),
+            Op::Changes => {
+                let key = key(bits, self.dtype);
+                put(out, at, [0, key, key, VALUE]);
+            }
+            Op::Ends { .. } => put(out, at, [1, bits]),
+            Op::Fall { .. } => {
+                let [greatest, least] =
+                    [false, true].map(|min| extreme_word(bits, self.dtype, min));
+                out[at] = fall(greatest as u64, least as u64, self.dtype);
+            }
+            Op::SquaresI { .. }
+            | Op::Rows
+            | Op::Arg { .. }
+            | Op::Gap { .. }
+            | Op::GapSquares { .. } => {}
         }
     }
 
@@ -181,6 +191,36 @@ impl Component {
                 put(out, at, moment.to_words());
             }
             Op::Best { k, .. } => merge_best(&a[at..], &b[at..], k as usize, &mut out[at..]),
+            Op::Rises => join_rises(&a[at..], &b[at..], self.dtype, &mut out[at..]),
+            Op::Changes => join_changes(&a[at..], &b[at..], &mut out[at..]),
+            Op::Fall { n, max, min } => {
+                out[at] = match (a[n], b[n]) {
+                    (0, _) => b[at],
+                    (_, 0) => a[at],
+                    _ => fall(a[max], b[min], self.dtype).max(a[at]).max(b[at]),
+                }
+            }
+            Op::Gap { min, first, last } => {
+                let within = if min {
+                    a[at].min(b[at])
+                } else {
+                    a[at].max(b[at])
+                };
+                out[at] = match gap_between(a, b, first, last) {
+                    Some(gap) if min => gap.min(within),
+                    Some(gap) => gap.max(within),
+                    None => within,
+                };
+            }
+            Op::GapSquares { first, last } => {
+                let between = gap_between(a, b, first, last).map_or(0, square_of_gap);
+                let within = [a, b].map(|side| get_i128(side, at) as u128);
+                let sum = within[0].saturating_add(within[1]).saturating_add(between);
+                put_i128(out, at, sum as i128);
+            }
+            Op::Ends { k, last } => {
+                join_ends(&a[at..], &b[at..], k as usize, last, &mut out[at..]);
+            }
         }
     }
 
@@ -261,7 +301,7 @@ impl Component {
     /// Whether these words are a valid partial, so that no combine fails on them.
     pub fn can_hold(&self, partial: &[u64]) -> bool {
         match self.op {
-            Op::Best { k, .. } => partial[self.at] <= u64::from(k),
+            Op::Best { k, .. } | Op::Ends { k, .. } => partial[self.at] <= u64::from(k),
             _ => true,
         }
     }
@@ -367,7 +407,28 @@ impl Component {
             | Op::ProductF
             | Op::SumSquaresI
             | Op::SumSquaresF
-            | Op::Best { .. } => self.fold_one_by_one(rows, out),
+            | Op::Best { .. }
+            | Op::Rises
+            | Op::Changes => self.fold_one_by_one(rows, out),
+            Op::Gap { min, .. } => {
+                let gaps = column.clone().zip(column.skip(1)).map(|(a, b)| gap(a, b));
+                let most = if min { gaps.min() } else { gaps.max() };
+                out[at] = most.unwrap_or(out[at]);
+            }
+            Op::GapSquares { .. } => {
+                let gaps = column.clone().zip(column.skip(1));
+                let squares = gaps.map(|(a, b)| square_of_gap(gap(a, b)));
+                put_i128(out, at, squares.fold(0, u128::saturating_add) as i128);
+            }
+            Op::Fall { .. } => out[at] = self.greatest_fall(column),
+            Op::Ends { k, last } => {
+                let count = rows.len().min(k as usize);
+                let from = if last { rows.len() - count } else { 0 };
+                out[at] = count as u64;
+                for (word, bits) in out[at + 1..].iter_mut().zip(column.skip(from).take(count)) {
+                    *word = bits;
+                }
+            }
             Op::First => put(out, at, [rows[0].as_ref()[self.col], VALUE]),
             Op::Last => put(out, at, [rows[rows.len() - 1].as_ref()[self.col], VALUE]),
         }
@@ -386,6 +447,16 @@ impl Component {
         out[self.at..self.at + words].copy_from_slice(&acc);
     }
 
+    fn greatest_fall(&self, column: impl Iterator<Item = u64>) -> u64 {
+        let (mut greatest, mut most) = (i64::MIN, 0);
+        for bits in column {
+            greatest = greatest.max(extreme_word(bits, self.dtype, false));
+            let least = extreme_word(bits, self.dtype, true);
+            most = fall(greatest as u64, least as u64, self.dtype).max(most);
+        }
+        most
+    }
+
     fn log(&self, bits: u64) -> f64 {
         let value = match self.dtype {
             DType::F64 => f64::from_bits(bits),
@@ -396,19 +467,21 @@ impl Component {
 
     /// Whether two foldings of the same rows must agree in every word.
     pub fn exact(&self) -> bool {
-        !matches!(
-            self.op,
-            Op::SumF
-                | Op::Logs
-                | Op::SquaresF { .. }
-                | Op::SquaresI { .. }
-                | Op::ProductF
-                | Op::SumSquaresF
-                | Op::Third { .. }
-                | Op::Fourth { .. }
-                | Op::Products { .. }
-                | Op::Weighted { .. }
-        )
+        let rounds = self.op == Op::Rises && self.dtype == DType::F64;
+        !rounds
+            && !matches!(
+                self.op,
+                Op::SumF
+                    | Op::Logs
+                    | Op::SquaresF { .. }
+                    | Op::SquaresI { .. }
+                    | Op::ProductF
+                    | Op::SumSquaresF
+                    | Op::Third { .. }
+                    | Op::Fourth { .. }
+                    | Op::Products { .. }
+                    | Op::Weighted { .. }
+            )
     }
 }
 

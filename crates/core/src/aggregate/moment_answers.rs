@@ -151,7 +151,49 @@ pub(super) fn r_squared(words: &[u64], at: Line, count: f64) -> Option<f64> {
     if is_one_value(words, own_most, own_least) {
         return Some(1.0);
     }
+    if is_noise(words, products, [squares, by_squares]) {
+        return Some(0.0);
+    }
+    let sum = |at: usize| Twofold::from_words(&words[at..]);
+    let slopes = [squares, by_squares].map(|at| quotient(sum(products), sum(at)));
+    let share = slopes[0].times(slopes[1]);
+    if share.is_finite() {
+        return Some(share.rounded().clamp(0.0, 1.0));
+    }
     correlation(words, products, [squares, by_squares], count).map(|share| share * share)
+}
+
+/// The difference of the ends of one column, divided by that of the other; `floats`: whether
+/// each holds floats. `None` if the ends of the other are equal.
+pub(super) fn rate(words: &[u64], ends: [[usize; 2]; 2], floats: [bool; 2]) -> Option<f64> {
+    let [rise, run] = [0, 1].map(|column| {
+        let [first, last] = ends[column].map(|at| words[at]);
+        match floats[column] {
+            true => f64::from_bits(last) - f64::from_bits(first),
+            false => (i128::from(last as i64) - i128::from(first as i64)) as f64,
+        }
+    });
+    (run != 0.0).then(|| rise / run)
+}
+
+/// `ends`: the first and the last of `count` values that ascend.
+pub(super) fn stddev_of_gaps(ends: [u64; 2], squares: u128, count: f64, ddof: u32) -> Option<f64> {
+    let (gaps, left) = (count - 1.0, count - 1.0 - f64::from(ddof));
+    if left <= 0.0 {
+        return None;
+    }
+    let [first, last] = ends.map(|bits| i128::from(bits as i64));
+    let whole = Double::of_integer(last - first);
+    let squares = match i128::try_from(squares) {
+        Ok(squares) => Double::of_integer(squares),
+        Err(_) => Double::sum(squares as f64, 0.0),
+    };
+    let deviations = squares
+        .by(gaps)
+        .minus(whole.times(whole))
+        .rounded()
+        .max(0.0);
+    Some((deviations / (gaps * left)).sqrt())
 }
 
 /// Products of deviations divided by squares of those of the second column; `None` if that

@@ -79,6 +79,34 @@ pub enum Op {
         by: usize,
         by_float: bool,
     },
+    /// Sum of the rises from one value to the next; see [`super::sequences`].
+    Rises,
+    /// The number of values that differ from the one before.
+    Changes,
+    /// The greatest fall from a value to a later one; fields are offsets of the components
+    /// that it builds upon.
+    Fall {
+        n: usize,
+        max: usize,
+        min: usize,
+    },
+    /// The greatest or the least gap between a value and the next, of values that ascend;
+    /// fields are offsets of the components of the first and the last value.
+    Gap {
+        min: bool,
+        first: usize,
+        last: usize,
+    },
+    /// The sum of the squares of gaps, which saturates at the largest u128.
+    GapSquares {
+        first: usize,
+        last: usize,
+    },
+    /// The number of values, up to k, and the first or the last k values, in order.
+    Ends {
+        k: u32,
+        last: bool,
+    },
     /// The number of values, up to k, and the words of the k most extreme values, the most
     /// extreme first.
     Best {
@@ -97,15 +125,30 @@ impl Op {
             | Self::All
             | Self::BitAnd
             | Self::BitOr
-            | Self::BitXor => 1,
+            | Self::BitXor
+            | Self::Fall { .. }
+            | Self::Gap { .. } => 1,
             Self::Arg { .. } | Self::ProductF => 3,
-            Self::Best { k, .. } => 1 + k as usize,
+            Self::Changes => 4,
+            Self::Rises => 5,
+            Self::Best { k, .. } | Self::Ends { k, .. } => 1 + k as usize,
             _ => 2,
         }
     }
 
     pub fn commutative(self) -> bool {
-        !matches!(self, Self::Arg { .. } | Self::First | Self::Last)
+        !matches!(
+            self,
+            Self::Arg { .. }
+                | Self::First
+                | Self::Last
+                | Self::Rises
+                | Self::Changes
+                | Self::Fall { .. }
+                | Self::Gap { .. }
+                | Self::GapSquares { .. }
+                | Self::Ends { .. }
+        )
     }
 
     /// Whether its component has an inverse, exact or up to rounding.

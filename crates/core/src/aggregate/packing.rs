@@ -4,6 +4,14 @@ use std::fmt::Debug;
 
 use crate::snapshot::Codec;
 
+/// Whether there is a value: a word of components that select one, or keep the first and
+/// the last.
+pub mod presence {
+    pub const NONE: u64 = 0;
+    pub const VALUE: u64 = 1;
+    /// The value of the extreme row is missing.
+    pub const NULL: u64 = 2;
+}
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
 pub trait Words:
     Clone + Debug + Send + Sync + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static

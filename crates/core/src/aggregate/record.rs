@@ -12,7 +12,7 @@ use super::column::{Column, Values, stage_raw, stage_rows};
 use super::common::Common;
 use super::component::{Combine, Component};
 use super::component_runs;
-use super::kinds::Lower;
+use super::lower::Lower;
 use super::op::Op;
 pub use super::packing::Words;
 use super::widening::{self, Erased};

@@ -10,10 +10,10 @@
 //! several values (combined at one time, or of a row with missing values) may not be: sums
 //! keep their remainder in a [`Twofold`], and a product that int64 cannot hold is refused.
 
-use super::packing::{get_i128, put};
+use super::packing::{get_i128, presence, put};
 use std::any::Any;
 
-use super::component::{Component, presence};
+use super::component::Component;
 use super::moments::Scaled;
 use super::op::Op;
 use super::twofold::Twofold;
@@ -182,7 +182,8 @@ fn replaced_by(old: Op, new: Op) -> bool {
         | (Op::SumSquaresI, Op::SumSquaresF)
         | (Op::Third { .. }, Op::Third { .. })
         | (Op::Fourth { .. }, Op::Fourth { .. })
-        | (Op::SquaresF { .. }, Op::SquaresF { .. }) => true,
+        | (Op::SquaresF { .. }, Op::SquaresF { .. })
+        | (Op::Fall { .. }, Op::Fall { .. }) => true,
         (Op::Products { by: one, .. }, Op::Products { by: other, .. })
         | (Op::Weighted { by: one, .. }, Op::Weighted { by: other, .. }) => one == other,
         (old, new) => old == new,
@@ -227,7 +228,21 @@ fn convert(new: &Component, old: &[u64], widened: &[bool], out: &mut [u64]) -> R
                 out[at + place] = word(old[place] as i64, min) as u64;
             }
         }
-        Op::First | Op::Last | Op::Arg { .. } => {}
+        Op::Rises if old[4] == presence::VALUE => {
+            let [sum, error] = twofold(get_i128(old, 0)).to_words();
+            put(out, at, [sum, error, bits(old[2]), bits(old[3]), old[4]]);
+        }
+        Op::Changes if old[3] == presence::VALUE => {
+            put(out, at, [old[0], bits(old[1]), bits(old[2]), old[3]]);
+        }
+        Op::Fall { .. } => out[at] = (old[0] as f64).to_bits(),
+        Op::Ends { .. } => {
+            out[at] = old[0];
+            for place in 1..=old[0] as usize {
+                out[at + place] = bits(old[place]);
+            }
+        }
+        Op::First | Op::Last | Op::Arg { .. } | Op::Rises | Op::Changes => {}
         _ => {
             let words = new.op.words();
             out[at..at + words].copy_from_slice(&old[..words]);

@@ -305,6 +305,22 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         }
         Kind::TopK { k } => best(&values, k, false),
         Kind::BottomK { k } => best(&values, k, true),
+        Kind::FirstK { k } => Answer::List(values.into_iter().take(k as usize).collect()),
+        Kind::LastK { k } => {
+            let from = values.len().saturating_sub(k as usize);
+            Answer::List(values[from..].to_vec())
+        }
+        Kind::Lag { k } => {
+            let place = values.len().checked_sub(1 + k as usize);
+            answer(place.map(|place| &values[place]))
+        }
+        Kind::Changes => {
+            let differ = |pair: &&[Cell<i64>]| {
+                let [a, b] = [0, 1].map(|at| pair[at].bits().expect("a number"));
+                extreme_word(a, dtype, false) != extreme_word(b, dtype, false)
+            };
+            Answer::I64(values.windows(2).filter(differ).count() as i64)
+        }
         _ if values.is_empty() => Answer::Null,
         Kind::Sum if is_float => Answer::F64(exact_sum(&floats)),
         Kind::Sum => Answer::integer(total),
@@ -358,6 +374,90 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::Covariance | Kind::Correlation => {
             pair(spec, rows, n).map_or(Answer::Null, Answer::F64)
         }
+        Kind::Rate => {
+            let bys: Vec<Cell<i64>> = rows.iter().map(|row| row[1].clone()).collect();
+            let bys: Vec<&Cell<i64>> = bys.iter().filter(present).collect();
+            let difference = |first: &Cell<i64>, last: &Cell<i64>| match (first, last) {
+                (Cell::I64(first), Cell::I64(last)) => {
+                    (i128::from(*last) - i128::from(*first)) as f64
+                }
+                _ => number(last).unwrap() - number(first).unwrap(),
+            };
+            let run = difference(bys[0], bys[bys.len() - 1]);
+            let rise = difference(&values[0], &values[values.len() - 1]);
+            if run == 0.0 {
+                Answer::Null
+            } else {
+                Answer::F64(rise / run)
+            }
+        }
+        Kind::MeanGap | Kind::MaxGap | Kind::MinGap | Kind::StddevGap => {
+            let times: Vec<i128> = values.iter().filter_map(integer).collect();
+            let gaps: Vec<i128> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let (sum, count): (i128, i128) = (gaps.iter().sum(), gaps.len() as i128);
+            match spec.kind {
+                _ if gaps.is_empty() => Answer::Null,
+                Kind::MeanGap => Answer::F64(sum as f64 / count as f64),
+                Kind::MaxGap => Answer::integer(*gaps.iter().max().expect("not empty")),
+                Kind::MinGap => Answer::integer(*gaps.iter().min().expect("not empty")),
+                _ => {
+                    let gaps: Vec<Cell<i64>> =
+                        gaps.iter().map(|gap| Cell::I64(*gap as i64)).collect();
+                    let variance = variance(&gaps, spec.ddof);
+                    variance.map_or(Answer::Null, |value| Answer::F64(value.sqrt()))
+                }
+            }
+        }
+        Kind::Delta => match (values.first(), values.last()) {
+            (Some(Cell::I64(first)), Some(Cell::I64(last))) => {
+                Answer::integer(i128::from(*last) - i128::from(*first))
+            }
+            _ => Answer::F64(floats[floats.len() - 1] - floats[0]),
+        },
+        Kind::Increase if is_float => {
+            let nan = floats.iter().any(|value| value.is_nan());
+            let rises = floats.windows(2).flat_map(|pair| match pair[1] - pair[0] {
+                rise if rise >= 0.0 => [pair[1], -pair[0]],
+                _ if pair[0] == pair[1] => [0.0; 2],
+                _ => [pair[1], 0.0],
+            });
+            let rises: Vec<f64> = rises.collect();
+            Answer::F64(if nan { f64::NAN } else { exact_sum(&rises) })
+        }
+        Kind::Increase => {
+            let integers: Vec<i128> = values.iter().filter_map(integer).collect();
+            let rises = integers.windows(2).map(|pair| match pair[1] - pair[0] {
+                rise if rise >= 0 => rise,
+                _ => pair[1],
+            });
+            Answer::integer(rises.sum())
+        }
+        Kind::Drawdown => {
+            let later = |at: usize| values[at..].iter().map(move |value| (at, value));
+            let pairs = (0..values.len()).flat_map(later);
+            if is_float {
+                let falls = pairs.map(|(at, value)| floats[at] - number(value).unwrap());
+                let nan = floats.iter().any(|value| value.is_nan());
+                Answer::F64(if nan {
+                    f64::NAN
+                } else {
+                    falls.fold(0.0, f64::max)
+                })
+            } else {
+                let falls = pairs
+                    .map(|(at, value)| integer(&values[at]).unwrap() - integer(value).unwrap());
+                Answer::integer(falls.max().expect("not empty"))
+            }
+        }
+        Kind::Ohlc => {
+            let plain = |cell: &Cell<i64>| best(std::slice::from_ref(cell), 1, false);
+            let of = |min| plain(extreme(column(), min).expect("not empty"));
+            let (Answer::List(high), Answer::List(low)) = (of(false), of(true)) else {
+                unreachable!("lists of one")
+            };
+            let (open, close) = (values[0].clone(), values[values.len() - 1].clone());
+            Answer::List([vec![open], high, low, vec![close]].concat())
+        }
         Kind::First => answer(values.first()),
         Kind::Last => answer(values.last()),
         Kind::GeometricMean => {
@@ -376,10 +476,13 @@ pub fn agrees(spec: &AggSpec, got: &Answer<i64>, want: &Answer<i64>, weight: f64
     };
     let slack = match spec.kind {
         Kind::Sum | Kind::Mean => b.abs() * 2_f64.powi(-51) + weight * 2_f64.powi(-90),
-        Kind::Variance | Kind::Stddev | Kind::GeometricMean => b.abs() * 1e-13 + 1e-300,
+        Kind::Variance | Kind::Stddev | Kind::GeometricMean | Kind::StddevGap => {
+            b.abs() * 1e-13 + 1e-300
+        }
         Kind::Product | Kind::SumOfSquares => b.abs() * 1e-12 + 1e-300,
         // Odd powers cancel, so the error is relative to the size of the distances.
         Kind::Skewness | Kind::Kurtosis | Kind::Correlation => 1e-9 * (1.0 + b.abs()),
+        Kind::Increase => b.abs() * 2_f64.powi(-51) + weight * 2_f64.powi(-90),
         Kind::WeightedMean => b.abs() * 1e-13 + weight * weight * 1e-25,
         Kind::Slope | Kind::RSquared => 1e-9 * (1.0 + b.abs()),
         Kind::Intercept => 1e-9 * (1.0 + b.abs() + weight),

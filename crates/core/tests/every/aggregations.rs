@@ -28,6 +28,7 @@ fn pairs() -> Vec<AggSpec> {
         of(Kind::Slope, 1),
         of(Kind::Intercept, 1),
         of(Kind::RSquared, 1),
+        of(Kind::Rate, 1),
     ]
 }
 
@@ -40,7 +41,7 @@ fn specs() -> Vec<AggSpec> {
     };
     let kinds = Kind::ALL
         .into_iter()
-        .filter(|(_, kind)| !kind.is_of_pairs());
+        .filter(|(_, kind)| !kind.is_of_pairs() && !kind.is_of_gaps());
     let mut specs: Vec<AggSpec> = kinds.map(of).collect();
     specs.push(AggSpec {
         of: None,
@@ -49,6 +50,9 @@ fn specs() -> Vec<AggSpec> {
     for k in [1, 3, 20] {
         specs.push(of(("", Kind::TopK { k })));
         specs.push(of(("", Kind::BottomK { k })));
+        specs.push(of(("", Kind::Lag { k })));
+        specs.push(of(("", Kind::FirstK { k })));
+        specs.push(of(("", Kind::LastK { k })));
     }
     for kind in [Kind::Skewness, Kind::Kurtosis] {
         specs.push(AggSpec {
@@ -129,6 +133,7 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
     let (palette, spread) = (random.below(5), random.pick(&[20, 1000]));
     let needs_by = aggs.iter().any(|agg| agg.kind.takes_by());
     let paired = aggs.iter().any(|agg| agg.kind.is_of_pairs());
+    let gaps = aggs.iter().any(|agg| agg.kind.is_of_gaps());
     let dtypes = vec![dtype; 1 + usize::from(needs_by)];
     let mut window = plain::window::<i64>(algorithm, aggs, &dtypes, ties);
     let mut model: Vec<(i64, Row)> = Vec::new();
@@ -136,6 +141,9 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
         let row = |random: &mut Random| -> (i64, Row) {
             let time = step * 40 + random.below(spread) as i64;
             let mut row = [0; 2].map(|_| cell(random, dtype, palette));
+            if gaps && row[0] != Cell::Null {
+                row[0] = Cell::I64(time);
+            }
             if paired && row.contains(&Cell::Null) {
                 row = [Cell::Null, Cell::Null];
             }
@@ -221,6 +229,28 @@ fn pairs_of_columns() {
         for dtype in [DType::I64, DType::F64] {
             follows_definition(&pairs(), dtype, seed);
         }
+    }
+}
+
+#[test]
+fn gaps_between_times() {
+    let kinds = Kind::ALL.into_iter().map(|(_, kind)| kind);
+    let mut aggs: Vec<AggSpec> = kinds
+        .filter(|kind| kind.is_of_gaps())
+        .map(|kind| AggSpec {
+            kind,
+            of: Some(0),
+            by: None,
+            ddof: 1,
+        })
+        .collect();
+    aggs.push(AggSpec {
+        kind: Kind::StddevGap,
+        ddof: 0,
+        ..aggs[0]
+    });
+    for seed in seeds(20) {
+        follows_definition(&aggs, DType::I64, seed);
     }
 }
 

@@ -17,6 +17,11 @@ const EXAMPLES: u64 = 1000;
 fn catalogue() -> Vec<AggSpec> {
     let mut kinds: Vec<Kind> = Kind::ALL.into_iter().map(|(_, kind)| kind).collect();
     kinds.extend([Kind::TopK { k: 3 }, Kind::BottomK { k: 3 }]);
+    kinds.extend([
+        Kind::Lag { k: 2 },
+        Kind::FirstK { k: 3 },
+        Kind::LastK { k: 3 },
+    ]);
     // So small that they become dense soon.
     let sketches = [
         "bloom:256:3",
