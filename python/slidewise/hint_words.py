@@ -123,21 +123,27 @@ _NAMES = {
     "count_min": "cms countminsketch",
     "covariance": "cov covar covarsamp",
     "covariance(ddof=0)": "covarpop",
+    "drawdown": "maxdrawdown",
     "first": "anyvalue arbitrary earliest firstvalue",
+    "first_k": "firstn head",
     "geometric_mean": "geomean gmean",
     "heavy_hitters": "approxtopcount approxtopk frequentitems mostfrequent spacesaving "
     "topfrequent topkapprox",
+    "increase": "deltasum",
     "hopping": "datetrunc grouper groupbydynamic hop hoppingwindow resample "
     "timebucket timewindow tumble tumbling tumblingwindow",
     "intercept": "regrintercept",
     "kurtosis": "kurt kurtsamp",
     "kurtosis(ddof=0)": "kurtosispop kurtpop",
+    "lag": "previous prev shift",
     "last": "anylast lastvalue latest mostrecent",
+    "last_k": "grouparraylast lastn lastvalues tail",
     "max": "maximum",
     "mean": "average avg favg",
     "median": "medianexact",
     "min": "minimum",
     "mode": "anyheavy mostcommon",
+    "ohlc": "candle candlestick",
     "product": "prod",
     "quantile": "percentile percentilecont quantilecont quantileexact "
     "quantileexactinclusive",
@@ -167,14 +173,10 @@ _OWN = "there is none; sw.aggregation makes one of your own"
 
 # Words without an equivalent, and the advice.
 _WAYS = {
-    "sw.last('x') with closed='left' is the value before the row": "lag previous prev "
-    "shift",
     "subtract sw.last('x') with closed='left', the value before the row": "change "
-    "deltasum diff difference increase pctchange rate runningdifference",
-    "for the last k values there is sw.collect('x') over sw.rows(k)": "grouparraylast "
-    "lastk lastn lastvalues tail",
-    "sw.collect('x') has all values of a window, in order of time": "firstk firstn "
-    "grouparraysorted head nth nthvalue",
+    "diff difference pctchange rate runningdifference",
+    "sw.collect('x') has all values of a window, in order of time": "grouparraysorted "
+    "nth nthvalue",
     _ALL_SO_FAR: "cumcount cummax cummin cumprod cumsum cumulative cumulativemax "
     "cumulativesum expanding runningsum runningtotal unbounded unboundedpreceding",
     "sw.count() with ties='rows' over windows='36500d' numbers the rows": "rownumber",

@@ -25,8 +25,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # What calls with one more argument by position mean in other libraries.
 _SECOND = {
-    "first": "sw.collect has all values of a window, in order of time",
-    "last": "for the last {} values there is sw.collect over sw.rows({})",
+    "first": "for the first {} values there is sw.first_k('x', {})",
+    "last": "for the last {} values there is sw.last_k('x', {})",
 }
 
 # Their names.

@@ -12,7 +12,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from definitions import BITS, DEFINITIONS, PAIRS, PARAMETERS, answer, kurtosis, skewness
+from definitions import (
+    BITS,
+    DEFINITIONS,
+    OF_TIMES,
+    OVER_TIME,
+    PAIRS,
+    PARAMETERS,
+    answer,
+    kurtosis,
+    skewness,
+)
 
 import slidewise as sw
 from slidewise.aggregations import Aggregation
@@ -24,14 +34,18 @@ LISTS = ("collect", "collect_distinct", "top_k", "bottom_k")
 def aggregations():
     for kind in kinds():
         record = RECORDS[kind]
-        by = "y" if record.second else None
+        by = "y" if record.second not in ("", "time") else None
         of = "text" if DEFINITIONS[kind].text else "x"
+        of = None if kind in OF_TIMES else of
         k = PARAMETERS.get(kind, {}).get("k", 0)
         for where in (None, "flag"):
             for ddof in (1, 0) if "ddof" in record.parameters else (1,):
                 yield Aggregation(kind, of, by, ddof, where, k)
     yield sw.count()
     yield sw.count(where="flag")
+    for kind in OVER_TIME:
+        yield Aggregation(kind, "x")
+        yield Aggregation(kind, "x", where="flag")
 
 
 AGGS = {repr(agg): agg for agg in aggregations()}
@@ -53,6 +67,10 @@ def a_row(rng, number):
     }
 
 
+def timed(t, row):
+    return t, {"t": t, **row}
+
+
 def numbers_for(agg, rng, floats):
     if floats and agg.kind not in BITS:
         # Products of distances cancel, so only distances of one size can be compared.
@@ -72,7 +90,7 @@ def test_in_a_window(name, floats):
         model = []
         for step in range(60):
             rows = [
-                (step - rng.randrange(12), a_row(rng, number))
+                timed(step - rng.randrange(12), a_row(rng, number))
                 for _ in range(rng.choice([1, 1, 1, 5]))
             ]
             if len(rows) == 1:
@@ -103,7 +121,7 @@ def test_over_a_table(name, floats):
     for seed, count in enumerate([0, 1, 90]):
         rng = random.Random(f"{name}{seed}")
         number = numbers_for(agg, rng, floats)
-        rows = [a_row(rng, number) for _ in range(count)]
+        rows = [timed(t, a_row(rng, number))[1] for t in range(count)]
         bits = agg.kind in BITS
         kind = pa.float64() if floats and not bits else pa.int64()
         types = {"x": kind, "y": kind, "text": pa.string(), "flag": pa.bool_()}

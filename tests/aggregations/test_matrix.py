@@ -86,6 +86,7 @@ REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}
 REFUSED |= {(name, "object"): NUMBERS_ONLY for name in (*NUMBERS, "approx_quantile")}
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")
+LARGE += ("delta", "increase", "drawdown")
 
 
 def value_of(name, kind, rng):

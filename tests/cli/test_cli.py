@@ -10,12 +10,12 @@ import pyarrow.csv as csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from definitions import COMPARED, PAIRS
+from definitions import COMPARED, OF_TIMES, PAIRS
 
 import slidewise as sw
 import trips
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.records import kinds
+from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.cli import main
 from slidewise.cli.spec_options import parse_aggregation
 from slidewise.cli.windows import parse_window
@@ -187,9 +187,10 @@ def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_can_be_requested(kind):
     compared = kind in (*COMPARED, *PAIRS)
-    text = f"a={kind}:x:y" if compared else f"a={kind}:x"
-    k = 1 if kind.endswith("_k") else 0
-    expected = Aggregation(kind, "x", "y" if compared else None, k=k)
+    of = None if kind in OF_TIMES else "x"
+    text = f"a={kind}:x:y" if compared else f"a={kind}:{of or ''}"
+    k = 1 if "k" in RECORDS[kind].parameters else 0
+    expected = Aggregation(kind, of, "y" if compared else None, k=k)
     assert parse_aggregation(text) == ("a", expected)
 
 
@@ -204,6 +205,10 @@ def test_every_kind_can_be_requested(kind):
         ("b=bloom:x:500", sw.bloom("x", capacity=500)),
         ("n=approx_count_distinct:x", sw.approx_count_distinct("x")),
         ("n=approx_count_distinct:x:0.1", sw.approx_count_distinct("x", error=0.1)),
+        ("v=rate:x:1h", sw.rate("x", "1h")),
+        ("v=slope:x:y", sw.slope("x", "y")),
+        ("g=max_gap", sw.max_gap()),
+        ("l=lag:x:2", sw.lag("x", 2)),
         ("p=approx_quantile:x:0.9", sw.approx_quantile("x", 0.9)),
         ("c=count_min:x:0.1", sw.count_min("x", error=0.1)),
         ("h=heavy_hitters:x:5", sw.heavy_hitters("x", 5)),

@@ -8,8 +8,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from fractions import Fraction
 from functools import partial, reduce
+from itertools import pairwise
 from operator import and_, mul, or_, xor
 from typing import Any
 
@@ -22,12 +24,18 @@ UNKNOWN = object()
 # Aggregations of two columns, and those that compare one to select from another.
 PAIRS = ("covariance", "correlation", "weighted_mean")
 PAIRS += ("slope", "intercept", "r_squared")
+# Those of the times of rows, without a column, and those of a column and the time.
+OF_TIMES = ("mean_gap", "max_gap", "min_gap", "stddev_gap")
+OVER_TIME = ("rate", "slope", "intercept", "r_squared")
 COMPARED = ("arg_min", "arg_max")
 BITS = ("bit_and", "bit_or", "bit_xor")
 # The parameters of those that need or should have some, besides columns.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "top_k": {"k": 3},
     "bottom_k": {"k": 3},
+    "lag": {"k": 2},
+    "first_k": {"k": 3},
+    "last_k": {"k": 3},
     "quantile": {"q": 0.3},
     "approx_quantile": {"q": 0.5},
     "heavy_hitters": {"k": 2},
@@ -72,6 +80,9 @@ def values_of(agg: sw.Aggregation, rows: Sequence[Row], nan: str) -> list[Any]:
     if agg.kind in COMPARED:
         rows = [row for row in rows if is_there(row[agg.by], nan)]
         return [(row[agg.by], row[agg.of or "t"]) for row in rows]
+    if agg.kind in OVER_TIME and agg.by is None:
+        rows = [row for row in rows if is_there(row[agg.of], nan)]
+        return [(row[agg.of], row["t"]) for row in rows]
     if agg.kind in PAIRS:
         pairs = [(row[agg.of], row[agg.by]) for row in rows]
         return [(x, y) for x, y in pairs if is_there(x, nan) and is_there(y, nan)]
@@ -232,6 +243,53 @@ def extreme(values: list[Any], _: Any, pick: Callable[..., Any]) -> Any:
 _min, _max = partial(extreme, pick=min), partial(extreme, pick=max)
 
 
+def _gaps(rows: list[Any], agg: Any) -> Any:
+    gaps = [b["t"] - a["t"] for a, b in pairwise(rows)]
+    if not gaps or (agg.kind == "stddev_gap" and len(gaps) <= agg.ddof):
+        return None
+    if agg.kind in ("max_gap", "min_gap"):
+        return max(gaps) if agg.kind == "max_gap" else min(gaps)
+    if isinstance(gaps[0], timedelta):
+        gaps = [Fraction(gap // timedelta(microseconds=1), 10**6) for gap in gaps]
+    if agg.kind == "mean_gap":
+        return float(Fraction(sum(gaps)) / len(gaps))
+    return _stddev([*map(Fraction, gaps)], agg)
+
+
+def _rate(pairs: list[Any], _: Any) -> float | None:
+    (x, start), (y, end) = pairs[0], pairs[-1]
+    time = end - start
+    if isinstance(time, timedelta):
+        time = Fraction(time // timedelta(microseconds=1), 10**6)
+    return float((y - x) / time) if time else None
+
+
+def _increase(values: list[Any], _: Any) -> Any:
+    if any(map(is_nan, values)):
+        return math.nan
+    pairs = list(pairwise(values))
+    rises = [b if b < a else 0 if a == b else b - a for a, b in pairs]
+    if not isinstance(values[0], float):
+        return sum(rises, values[0] - values[0])
+    if any(map(math.isinf, rises)):
+        return float(sum(rises))
+    exact = (Fraction(b) - (0 if b < a else Fraction(a)) for a, b in pairs if a != b)
+    return float(sum(exact))
+
+
+def _drawdown(values: list[Any], _: Any) -> Any:
+    if any(map(is_nan, values)):
+        return math.nan
+    zero = 0.0 if isinstance(values[0], float) else values[0] - values[0]
+    falls = (a - b for at, a in enumerate(values) for b in values[at:] if a > b)
+    return max(falls, default=zero)
+
+
+def _ohlc(values: list[Any], _: Any) -> dict[str, Any]:
+    high, low = _max(values, _), _min(values, _)
+    return {"open": values[0], "high": high, "low": low, "close": values[-1]}
+
+
 def _occurrences(values: list[Any], agg: Any, pick: Callable[..., Any]) -> int:
     best = extreme(values, agg, pick)
     return sum(_equal(value, best) for value in values)
@@ -322,6 +380,20 @@ DEFINITIONS = {
     "slope": Definition(_line),
     "intercept": Definition(_line),
     "r_squared": Definition(_line),
+    "delta": Definition(lambda v, _: v[-1] - v[0], objects=True, law="selective"),
+    "rate": Definition(_rate, law="selective"),
+    **{kind: Definition(_gaps) for kind in OF_TIMES},
+    "increase": Definition(_increase, objects=True),
+    "changes": Definition(
+        lambda v, _: sum(not _equal(a, b) for a, b in pairwise(v)), 0, objects=True
+    ),
+    "drawdown": Definition(_drawdown, objects=True),
+    "ohlc": Definition(_ohlc, objects=True, law="selective"),
+    "lag": Definition(
+        lambda v, agg: v[-agg.k - 1] if len(v) > agg.k else None, objects=True
+    ),
+    "first_k": Definition(lambda v, agg: v[: agg.k], empty=[], objects=True),
+    "last_k": Definition(lambda v, agg: v[-agg.k :], empty=[], objects=True),
     "concat": Definition(lambda v, _: v[0][:0].join(v), objects=True, text=True),
     "collect_distinct": Definition(_distinct, empty=[], objects=True),
     "top_k": Definition(partial(_best, largest=True), empty=[], objects=True),

@@ -68,6 +68,10 @@ def answer(agg: sw.Aggregation, rows: list[int], table: dict[str, list[Any]]) ->
 
 def same(got: Any, expected: Any) -> bool:
     """Whether values are equal; floats up to the last bits."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        return got.keys() == expected.keys() and all(
+            same(got[name], expected[name]) for name in expected
+        )
     if isinstance(expected, list):
         return len(got) == len(expected) and all(map(same, got, expected))
     if is_nan(expected):

@@ -31,6 +31,7 @@ VALUES: dict[str, list[Any]] = {
     "error": [0.01, 0.02, 0.25],
     "confidence": [0.99, 0.5],
     "counters": [None, 200],
+    "unit": [None, "1h", 60],
 }
 
 
@@ -45,6 +46,9 @@ def catalogue() -> list[Any]:
         names = [*inspect.signature(make).parameters]
         columns = {name: name for name in names if name in COLUMNS}
         options = {name: VALUES[name] for name in names if name in VALUES}
+        if kind == "slope":  # over a column, which has no unit of time
+            options["unit"] = [None]
+            found.append(pytest.param(sw.slope("y", unit="1h"), id="slope over time"))
         options["where"] = [None, "flag"]
         if kind == "approx_quantile":
             options["q"] = [0.5, [0, 0.5, 1.0]]

@@ -63,8 +63,8 @@ CALLS: list[tuple[Callable[[], object], list[str]]] = [
         lambda: call.rolling(NAMED, "t", "1h", COUNT),
         ["on='t', windows='1h', aggs={'n': count()}"],
     ),
-    (lambda: call.last("x", 2), ["sw.collect over sw.rows(2)"]),
-    (lambda: call.first("x", 2), ["sw.collect"]),
+    (lambda: call.last("x", 2), ["the last 2 values there is sw.last_k('x', 2)"]),
+    (lambda: call.first("x", 2), ["sw.first_k('x', 2)"]),
     # Columns that are not names.
     (lambda: call.sum(NAMED["x"]), ["of a column, got a pandas Series: give 'x'"]),
     (

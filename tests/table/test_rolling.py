@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from definitions import BITS, PAIRS
+from definitions import BITS, OF_TIMES, OVER_TIME, PAIRS
 from hypothesis import example, given, settings
 from tables_oracle import SIDES, answer, same, windows
 
@@ -36,6 +36,7 @@ LENGTHS = st.one_of(
 # `tests/aggregations/test_catalogue.py` tests these over tables.
 ELSEWHERE = {
     *("arg_min", "arg_max", "quantile", "top_k", "bottom_k", *PAIRS),  # need arguments
+    *("lag", "first_k", "last_k", *OF_TIMES, *OVER_TIME),  # likewise
     *("product", "sum_of_squares"),  # overflow with such integers
     *("skewness", "kurtosis"),  # differ by more than last bits
     *("concat", *BITS),  # take no floats

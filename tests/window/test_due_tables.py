@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from definitions import BITS, PAIRS
+from definitions import BITS, OF_TIMES, PAIRS
 
 import slidewise as sw
 from slidewise.aggregations.records import kinds
@@ -23,6 +23,7 @@ PLAIN = {
     "approx_quantiles": sw.approx_quantile("x", q=[0.1, 0.9]),
     "approx_count_distinct": sw.approx_count_distinct("x"),
 }
+PLAIN |= {kind: getattr(sw, kind)() for kind in OF_TIMES}
 _NAMED = {agg.kind for agg in PLAIN.values()} | ELSEWHERE
 PLAIN |= {kind: getattr(sw, kind)("x") for kind in kinds() if kind not in _NAMED}
 VALUES = {
@@ -68,6 +69,8 @@ def test_the_schema_does_not_depend_on_the_answers(name, dtype, query, empty):
         # The type of the times is not known yet.
         assert before.field("end").type == pa.null()
         before = before.set(1, many.schema.field("end"))
+        if name in ("max_gap", "min_gap"):
+            before = before.set(2, many.schema.field("value"))
     schemas = [before]
     schemas += [w.insert_many([1, 2], entries([None, None])).schema]
     schemas += [w.insert_many([8, 9], entries([None, None])).schema]

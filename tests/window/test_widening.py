@@ -13,14 +13,14 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from definitions import BITS, PAIRS, PARAMETERS
+from definitions import BITS, OF_TIMES, PAIRS, PARAMETERS
 
 import slidewise as sw
 from slidewise.aggregations.records import kinds
 from slidewise.window.algorithms import ALGORITHMS
 
 # Aggregations that do not widen.
-OTHERS = {"collect", "concat", "collect_distinct", *PAIRS, *BITS}
+OTHERS = {"collect", "concat", "collect_distinct", *PAIRS, *BITS, *OF_TIMES}
 SKETCHES = ("approx_quantile", "approx_count_distinct", "heavy_hitters")
 AGGS = {
     kind: partial(getattr(sw, kind), **PARAMETERS.get(kind, {}))

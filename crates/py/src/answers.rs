@@ -1,5 +1,6 @@
 //! Lowers the core's answers to Python objects.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
@@ -7,6 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyList};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, Kind};
 
+use crate::clock::Clock;
 use crate::errors::{ResultOverflowError, SlidewiseError, internal_error, with_note};
 use crate::locking::{Access, Entered};
 use crate::object_store::{Object, ObjectStore};
@@ -104,6 +106,7 @@ impl Access {
             spec: self.spec(),
             store: self.store(),
             restore,
+            clock: self.clock(),
             bool_answers: self.bool_answers(),
         })
     }
@@ -117,6 +120,8 @@ pub(crate) struct Lowering<'a, 'py> {
     /// Converts ticks to the kind of the window's times.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
     /// The answers that are values of columns of bools.
+    /// None before the first entry.
+    pub(crate) clock: Option<&'a Arc<Clock>>,
     pub(crate) bool_answers: &'a [AtomicBool],
 }
 
@@ -138,6 +143,8 @@ impl<'py> Lowering<'_, 'py> {
         let py = self.py;
         Ok(match answer {
             Answer::Null => py.None().into_bound(py),
+            Answer::I64(ticks) if self.spec.clocked[at] => self.in_units(at, ticks)?,
+            Answer::F64(ticks) if self.spec.clocked[at] => self.in_units(at, ticks)?,
             Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
             Answer::I64(int) if self.is_truth(at) => self.truth(int),
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
@@ -172,6 +179,14 @@ impl<'py> Lowering<'_, 'py> {
                 list.into_any()
             }
         })
+    }
+
+    /// An answer that is in ticks, or per tick.
+    fn in_units(&self, at: usize, ticks: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let clock = self.clock.map(|clock| clock.object(self.py));
+        let plan = self.spec.plan.bind(self.py);
+        let made = plan.call_method1("in_units", (at, clock, ticks));
+        made.map_err(|error| with_note(self.py, error, "making an answer"))
     }
 
     /// The answer over a record of a native aggregation.

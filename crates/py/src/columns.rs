@@ -44,12 +44,13 @@ impl<'py> BulkReader<'_, 'py> {
         let Some(names) = &self.spec.columns else {
             let mut columns = self.nothing();
             let mut sources = [values.clone()];
-            self.pairs(&mut sources, &[], &mut columns)?;
-            self.source(0, &sources[0], None, &[], &mut columns)?;
+            let masks = self.masks(&mut sources, &[])?;
+            self.pairs(&mut sources, &masks, &mut columns)?;
+            self.source(0, &sources[0], None, &masks, &mut columns)?;
             if self.spec.inputs.is_empty() {
                 self.refuse_other_length(values)?;
             }
-            return self.finished(columns);
+            return self.finished(columns, &masks);
         };
         match self.table(values, names)? {
             Some(mut sources) => {
@@ -60,7 +61,7 @@ impl<'py> BulkReader<'_, 'py> {
                     let name = name.bind(self.py).to_string_lossy();
                     self.source(at, source, Some(&name), &masks, &mut columns)?;
                 }
-                self.finished(columns)
+                self.finished(columns, &masks)
             }
             None => self.rows(values, names),
         }
@@ -70,20 +71,25 @@ impl<'py> BulkReader<'_, 'py> {
         self.spec.inputs.iter().map(|_| None).collect()
     }
 
-    fn finished(&self, columns: Vec<Option<UntypedColumn>>) -> PyResult<Vec<UntypedColumn>> {
-        let columns = columns.into_iter();
+    /// The columns, and times for the inputs that read none.
+    fn finished(
+        &self,
+        columns: Vec<Option<UntypedColumn>>,
+        masks: &[Option<Vec<bool>>],
+    ) -> PyResult<Vec<UntypedColumn>> {
+        let times = |at: usize| {
+            let mask = masks.get(at).and_then(Option::as_ref);
+            UntypedColumn::Numbers(masked(NumberArray::I64(self.ticks.clone()), mask))
+        };
+        let columns = columns.into_iter().enumerate();
         Ok(columns
-            .map(|column| column.unwrap_or_else(|| self.times()))
+            .map(|(at, column)| column.unwrap_or_else(|| times(at)))
             .collect())
-    }
-
-    fn times(&self) -> UntypedColumn {
-        UntypedColumn::Numbers(NumberArray::I64(self.ticks.clone()))
     }
 
     fn without_values(&self) -> PyResult<Vec<UntypedColumn>> {
         self.spec.refuse_no_values("insert_many(times, values)")?;
-        self.finished(self.nothing())
+        self.finished(self.nothing(), &[])
     }
 
     /// Values must be as long as the times, even where none of them is read.
@@ -305,7 +311,7 @@ impl<'py> BulkReader<'_, 'py> {
         let mut length = 0;
         for_each(values, "values", |row, mapping| {
             for (column, input) in columns.iter_mut().zip(inputs) {
-                if input.role == Role::Time {
+                if input.role == Role::Time && input.masks.is_empty() {
                     continue;
                 }
                 // An entry without values, as in a single insert.
@@ -317,6 +323,10 @@ impl<'py> BulkReader<'_, 'py> {
                 let counts = self.spec.counts(input, get);
                 if !counts.map_err(|error| self.placed(error, None, row))? {
                     column.push(Untyped::Null);
+                    continue;
+                }
+                if input.role == Role::Time {
+                    column.push(Untyped::Int(self.ticks.value(row)));
                     continue;
                 }
                 let name = names[input.source].bind(self.py);
@@ -339,9 +349,10 @@ impl<'py> BulkReader<'_, 'py> {
         })?;
         refuse_lengths(self.ticks.len(), length, None)?;
         let columns = columns.into_iter().zip(inputs).map(|(column, input)| {
-            (input.role != Role::Time).then_some(UntypedColumn::Values(column))
+            let times = input.role == Role::Time && input.masks.is_empty();
+            (!times).then_some(UntypedColumn::Values(column))
         });
-        self.finished(columns.collect())
+        self.finished(columns.collect(), &[])
     }
 }
 
@@ -367,13 +378,14 @@ impl<'py> BulkReader<'_, 'py> {
             }
             let (source, mask) = *key;
             let skip = self.spec.nan == Nan::Skip;
-            let name = names[source].bind(self.py);
+            let name = names.get(source).map(|name| name.bind(self.py));
             let given = (&sources[source], mask == Mask::True, skip, name);
             let (again, bits): (Bound<'py, PyAny>, Bound<'py, PyBytes>) =
                 self.helper("read_mask", given)?.extract()?;
             sources[source] = again;
             let bits: Vec<bool> = bits.as_bytes().iter().map(|byte| *byte != 0).collect();
-            self.refuse_length(bits.len(), Some(&name.to_string_lossy()))?;
+            let name = name.map(|name| name.to_string_lossy());
+            self.refuse_length(bits.len(), name.as_deref())?;
             read.push((*key, bits));
         }
         let of = |key: &(usize, Mask)| {

@@ -84,7 +84,8 @@ impl Access {
         let mut cells = Row::with_capacity(row.len());
         for (at, (value, input)) in row.into_iter().zip(&spec.inputs).enumerate() {
             if input.role == Role::Time {
-                cells.push(Cell::I64(ticks));
+                let counts = input.masks.is_empty() || !matches!(value, Untyped::Null);
+                cells.push(if counts { Cell::I64(ticks) } else { Cell::Null });
                 continue;
             }
             let cell = value.resolve_dtype(input, &mut dtypes[at], spec.nan);
@@ -135,8 +136,11 @@ impl Access {
         let get = |source| spec.value_of(value, source);
         inputs
             .map(|input| {
-                if input.role == Role::Time || !spec.counts(input, get)? {
+                if !spec.counts(input, get)? {
                     return Ok(Untyped::Null);
+                }
+                if input.role == Role::Time {
+                    return Ok(Untyped::Int(ticks));
                 }
                 let value = get(input.source)?;
                 match (input.role, self.udaf_calls_of(spec, py)) {

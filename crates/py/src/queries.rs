@@ -235,7 +235,8 @@ impl Access {
         due: &[DueAnswers],
     ) -> PyResult<Option<Bound<'py, ArrowArray>>> {
         let truth = self.bool_answers()[at].load(std::sync::atomic::Ordering::Relaxed);
-        if self.spec().timed[at] || self.spec().finished[at] || truth {
+        let spec = self.spec();
+        if spec.timed[at] || spec.finished[at] || spec.clocked[at] || truth {
             return Ok(None);
         }
         let answers = due.iter().map(|due| &due.answer[at]);

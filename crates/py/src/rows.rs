@@ -12,7 +12,8 @@ use crate::untyped::TypeMismatch;
 impl Spec {
     /// Without values, only rows can be counted.
     pub(crate) fn refuse_no_values(&self, call: &str) -> PyResult<()> {
-        if self.inputs.iter().all(|input| input.role == Role::Time) {
+        let mut inputs = self.inputs.iter();
+        if inputs.all(|input| input.role == Role::Time && input.masks.is_empty()) {
             return Ok(());
         }
         Err(spec_error(format!(

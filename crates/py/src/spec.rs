@@ -36,6 +36,8 @@ pub(crate) struct Spec {
     pub(crate) timed: Vec<bool>,
     /// The answers that are lists, which the plan postprocesses.
     pub(crate) finished: Vec<bool>,
+    /// The answers in ticks, or per tick, which the plan converts.
+    pub(crate) clocked: Vec<bool>,
     /// Keys of the answers; `None` for a single bare answer.
     pub(crate) names: Option<Vec<Py<PyString>>>,
     /// Keys of the values; `None` if an entry is a single bare value.
@@ -103,8 +105,8 @@ impl Spec {
                 call.read(inputs.len(), &natives, kind)
             })
             .collect::<PyResult<_>>()?;
-        let ranges = aggs.iter().filter(|agg| agg.kind == Kind::Range);
-        for at in ranges.filter_map(|agg| agg.of) {
+        let differences = aggs.iter().filter(|agg| agg.kind.is_difference());
+        for at in differences.filter_map(|agg| agg.of) {
             inputs[at].refuses_bools = true;
         }
         let spec = Self {
@@ -115,6 +117,7 @@ impl Spec {
             nan: named("nan", &text("nan")?, &NANS)?,
             timed: plan.getattr("timed")?.extract()?,
             finished: plan.getattr("finished")?.extract()?,
+            clocked: plan.getattr("clocked")?.extract()?,
             names: plan.getattr("names")?.extract()?,
             columns: plan.getattr("columns")?.extract()?,
             aggs,
@@ -147,6 +150,7 @@ impl Spec {
             && self.places.iter().all(|place| *place < self.ranges)
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
+            && self.aggs.len() == self.clocked.len()
             && self.flags.iter().all(|flag| *flag < self.inputs.len())
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
             && self
@@ -235,6 +239,7 @@ impl Spec {
             Kind::ArgMin | Kind::ArgMax | Kind::Collect => true,
             Kind::BitAnd | Kind::BitOr | Kind::BitXor => true,
             Kind::TopK { .. } | Kind::BottomK { .. } => true,
+            Kind::FirstK { .. } | Kind::LastK { .. } | Kind::Lag { .. } | Kind::Ohlc => true,
             Kind::Quantile(quantile) => quantile.picks(),
             Kind::Sketch(request) => matches!(request, SketchRequest::Hitters { .. }),
             _ => false,

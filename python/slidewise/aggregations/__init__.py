@@ -26,8 +26,10 @@ from slidewise.aggregations.moments import *
 from slidewise.aggregations.order import *
 from slidewise.aggregations.records import arrange
 from slidewise.aggregations.regression import *
+from slidewise.aggregations.sequences import *
 from slidewise.aggregations.sketches import *
 from slidewise.aggregations.sums import *
+from slidewise.aggregations.times import *
 
 # Messages list aggregations in this order.
 __all__ = [  # noqa: RUF022 - not the order of the alphabet
@@ -63,6 +65,19 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "slope",
     "intercept",
     "r_squared",
+    "delta",
+    "rate",
+    "mean_gap",
+    "max_gap",
+    "min_gap",
+    "stddev_gap",
+    "increase",
+    "changes",
+    "drawdown",
+    "ohlc",
+    "lag",
+    "first_k",
+    "last_k",
     "concat",
     "collect_distinct",
     "top_k",

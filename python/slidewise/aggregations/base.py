@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from slidewise.aggregations.records import RECORDS, Record, kinds
@@ -49,9 +50,11 @@ class Aggregation:
         ddof: Delta degrees of freedom, for `variance` and the like.
         where: A column of booleans: only rows where it is true count.
         windows: Its own windows, in place of those of the Spec; None without.
-        k: The number of values, for `top_k` and `bottom_k`.
+        k: The number of values, for `top_k` and the like.
         q: The quantile from 0 to 1, for `quantile`.
         interpolation: How `quantile` interpolates between two values.
+        unit: The unit of time of a `rate` or `slope`; None for one second, or 1 for
+            integer times.
 
     Raises:
         SpecError: If the kind is unknown, or a parameter does not belong to it.
@@ -77,6 +80,7 @@ class Aggregation:
     windows: Any = field(default=None, kw_only=True)
     q: float = field(default=0.5, kw_only=True)
     interpolation: str = field(default="linear", kw_only=True)
+    unit: str | int | timedelta | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         given: object = self.kind
@@ -88,8 +92,10 @@ class Aggregation:
                 f"unknown aggregation {self.kind!r}{hint or f'; there are {known}'}"
             )
         self._check_names()
-        if self.by is not None and not self.record.second:
+        if self.by is not None and self.record.second in ("", "time"):
             raise SpecError(f"{self.kind}() takes no by=")
+        if self.of is not None and self.record.inputs == ("time",):
+            raise SpecError(f"{self.kind}() takes no column: it reads the times")
         ddof = as_int(self.ddof)
         if ddof is None:
             raise SpecError(f"ddof must be an integer, got {self.ddof!r}")
@@ -101,6 +107,7 @@ class Aggregation:
             raise SpecError(f"ddof of {self.kind}() is 0 or {most}, got {ddof}")
         self._check_k()
         self._check_quantile()
+        self._check_unit()
 
     def _check_names(self) -> None:
         for column in (self.of, self.by):
@@ -159,6 +166,51 @@ class Aggregation:
             )
         # Equal shares are written alike: 1 as 1.0, -0.0 as 0.0.
         object.__setattr__(self, "q", float(self.q) + 0.0)
+
+    def _check_unit(self) -> None:
+        given: object = self.unit
+        if given is None:
+            return
+        if "unit" not in self.record.parameters:
+            raise SpecError(f"{self.kind}() takes no unit=")
+        if not self.is_over_time:
+            raise SpecError(
+                f"unit={given!r} is a unit of time, but {self.kind}() is over column "
+                f"{self.by!r}: leave one of them out"
+            )
+        if isinstance(given, timedelta):
+            given = f"{given // timedelta(microseconds=1)}us"
+        elif not isinstance(given, str):
+            given = as_int(given)
+        if given is None:
+            raise SpecError(
+                "unit is a duration such as '1s', or an int for integer times; got "
+                f"{self.unit!r}"
+            )
+        object.__setattr__(self, "unit", given)
+
+    @property
+    def is_over_time(self) -> bool:
+        """Whether its second input is the time.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.slope("km").is_over_time, sw.slope("km", "fuel").is_over_time
+            (True, False)
+        """
+        second = self.record.second
+        return second == "time" or (second == "either" and self.by is None)
+
+    @property
+    def scale(self) -> str:
+        """The unit of its results, as its record has it; "" if it reads no times.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.slope("km").scale, sw.slope("km", "fuel").scale
+            ('rate', '')
+        """
+        return "" if self.by is not None else self.record.scale
 
     @property
     def record(self) -> Record:
@@ -240,7 +292,7 @@ class Aggregation:
     def __repr__(self) -> str:
         parts = [] if self.of is None else [repr(self.of)]
         if self.by is not None:
-            name = "" if self.record.second == "paired" else "by="
+            name = "by=" if self.record.second == "compared" else ""
             parts.append(f"{name}{self.by!r}")
         if "ddof" in self.record.parameters and self.ddof != 1:
             parts.append(f"ddof={self.ddof}")
@@ -250,6 +302,8 @@ class Aggregation:
             parts.append(f"q={self.q!r}")
             if self.interpolation != "linear":
                 parts.append(f"interpolation={self.interpolation!r}")
+        if self.unit is not None:
+            parts.append(f"unit={self.unit!r}")
         return f"{self._called}({', '.join([*parts, *self._shown_options])})"
 
     @property

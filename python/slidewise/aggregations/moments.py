@@ -10,7 +10,12 @@ __all__ = ["correlation", "covariance", "kurtosis", "skewness", "stddev", "varia
 
 # A shift keeps distances from the mean, and shifted uint64 is int64.
 _MOMENT = register(
-    "variance", parameters=("ddof",), takes=NUMBERS, inputs=("order",), mergeable=True
+    "variance",
+    parameters=("ddof",),
+    takes=NUMBERS,
+    inputs=("order",),
+    sparse=True,
+    mergeable=True,
 )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "EXACT",
     "Pick",
     "checked_lift",
+    "distance",
     "exact_sum",
     "is_nan",
     "larger",
@@ -59,6 +60,13 @@ def exact_sum(older: Any, younger: Any) -> Any:
     if isinstance(older, decimal.Decimal) or isinstance(younger, decimal.Decimal):
         return EXACT.add(older, younger)
     return older + younger
+
+
+def distance(larger: Any, smaller: Any) -> Any:
+    """The difference of two values, exact for decimals."""
+    if isinstance(larger, decimal.Decimal):
+        return EXACT.subtract(larger, smaller)
+    return larger - smaller
 
 
 def checked_lift(

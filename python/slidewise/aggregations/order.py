@@ -1,6 +1,5 @@
 """Extremes, and the values at positions."""
 
-from decimal import Decimal
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.custom import Functions
 from slidewise.aggregations.objects import (
-    EXACT,
     Pick,
     checked_lift,
+    distance,
     larger,
     over_objects,
     smaller,
@@ -103,13 +102,6 @@ def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
     return smaller(older[0], younger[0]), larger(older[1], younger[1])
 
 
-def _distance(ends: tuple[Any, Any]) -> Any:
-    smallest, largest = ends
-    if isinstance(largest, Decimal):
-        return EXACT.subtract(largest, smallest)
-    return largest - smallest
-
-
 register(
     "range",
     takes=("integer", "float", "null", "duration", "instant"),
@@ -118,8 +110,8 @@ register(
     objects=over_objects(
         "range",
         _ends,
-        checked_lift("range", lambda x: _distance((x, x)), lambda x: (x, x)),
-        _distance,
+        checked_lift("range", lambda x: distance(x, x), lambda x: (x, x)),
+        lambda ends: distance(ends[1], ends[0]),
     ),
 )
 

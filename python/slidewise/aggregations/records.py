@@ -45,7 +45,8 @@ class Record:
             "" for its kind.
         numbers: Of a sketch: checks its parameters, and makes those of the core.
         kernel: Its kind for tables, if their inputs are not the values.
-        second: The use of its second column, `by`: "compared", "paired", or "".
+        second: The use of its second column, `by`: "compared", "paired", "either"
+            (paired, or the times if none is named), "time" (the times), or "".
         of_rows: Whether it takes rows, if no column is named.
         parameters: Its parameters that are not columns; the command line has the first.
         max_ddof: The largest `ddof`: 1, or None.
@@ -57,7 +58,11 @@ class Record:
         inputs: The encodings of its inputs for tables, of its column and of the second.
         roles: The roles of its inputs in a window, likewise.
         result: The form of a result: "number"; "value", of the column; "values", a list
-            of these; or one that a single aggregation has.
+            of these; "change", a difference of two; or one that a single aggregation
+            has.
+        scale: The unit of a result over times: "gap", a difference of them; "seconds",
+            such a difference as a float; "rate", per `unit`; or "".
+        sparse: Whether a result may be null over some values, as over too few.
         objects: Its functions over Python objects, given `k`; None if it has none.
         finish: Makes its result from the core's list of values, or None.
         grouped: Whether its answers depend on how rows are grouped, within an error.
@@ -81,6 +86,8 @@ class Record:
     inputs: tuple[str, ...] = ("number",)
     roles: tuple[str, ...] = ("number",)
     result: str = "number"
+    scale: str = ""
+    sparse: bool = False
     objects: Callable[[int], Any] | None = None
     finish: Callable[[list[Any]], Any] | None = None
     grouped: bool = False
@@ -100,7 +107,7 @@ class Record:
     @property
     def undecoded(self) -> bool:
         """Whether a result is the answer of the kernel, if their types are equal."""
-        plain = ("number", "int64", "count", "sum", "difference", "value")
+        plain = ("number", "int64", "count", "sum", "difference", "change", "value")
         return not self.group and self.second != "compared" and self.result in plain
 
 

@@ -1,5 +1,7 @@
 """Least squares of one column on another, and weighted means."""
 
+from datetime import timedelta
+
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
@@ -12,6 +14,7 @@ _MEAN = register(
     takes=NUMBERS,
     inputs=("number", "number"),
     roles=("number", "number"),
+    sparse=True,
 )
 
 
@@ -47,18 +50,31 @@ def weighted_mean(
 
 
 # A shift moves neither a slope nor distances from a line, and shifted uint64 is int64.
-_SLOPE = register_like(_MEAN, kind="slope", inputs=("order", "order"))
+_SLOPE = register_like(
+    _MEAN,
+    kind="slope",
+    second="either",
+    parameters=("unit",),
+    inputs=("order", "order"),
+    scale="rate",
+)
 
 
 @with_hints
 def slope(
-    y: str | None = None, x: str | None = None, *, where: str | None = None
+    y: str | None = None,
+    x: str | None = None,
+    unit: str | int | timedelta | None = None,
+    *,
+    where: str | None = None,
 ) -> Aggregation:
     """The slope of the least-squares line of y on x: their covariance ÷ variance of x.
 
     Args:
-        y: The column that depends on x.
-        x: The other column.
+        y: The column that depends on x; none in a `Window` of plain values.
+        x: The other column; by default the time.
+        unit: Over time, the unit of the slope, such as "1h"; an int for integer times.
+            By default one second, or 1.
         where: A column of booleans: only rows where it is true count.
 
     Returns:
@@ -67,7 +83,7 @@ def slope(
         infinite where all deviations of x are below 1e-162.
 
     Raises:
-        SpecError: If a column is missing.
+        SpecError: If a column is missing, or `unit` does not fit the times.
 
     Cost: ≤ 3 combines per row and window, shared with `intercept`, `r_squared` and
     `covariance` of the same columns.
@@ -78,11 +94,17 @@ def slope(
         >>> w.insert_many([1, 2, 3], {"y": [1, 3, 5], "x": [0, 1, 2]})
         >>> w.query()
         2.0
+        >>> w = sw.Window(sw.slope(unit=60))
+        >>> w.insert_many([0, 60, 120], [1, 2, 3])
+        >>> w.query()
+        1.0
     """
-    return Aggregation("slope", y, x, where=where)
+    return Aggregation("slope", y, x, unit=unit, where=where)
 
 
-register_like(_SLOPE, kind="intercept", inputs=("number", "number"))
+register_like(
+    _SLOPE, kind="intercept", parameters=(), inputs=("number", "number"), scale=""
+)
 
 
 @with_hints
@@ -92,8 +114,8 @@ def intercept(
     """The intercept of the least-squares line: mean of y − `slope` · mean of x.
 
     Args:
-        y: The column that depends on x.
-        x: The other column.
+        y: The column that depends on x; none in a `Window` of plain values.
+        x: The other column; by default the time: y at the epoch.
         where: A column of booleans: only rows where it is true count.
 
     Returns:
@@ -117,7 +139,7 @@ def intercept(
     return Aggregation("intercept", y, x, where=where)
 
 
-register_like(_SLOPE, kind="r_squared")
+register_like(_SLOPE, kind="r_squared", parameters=(), scale="")
 
 
 @with_hints
@@ -127,8 +149,8 @@ def r_squared(
     """The coefficient of determination of the line of y on x: `correlation` squared.
 
     Args:
-        y: The column that depends on x.
-        x: The other column.
+        y: The column that depends on x; none in a `Window` of plain values.
+        x: The other column; by default the time.
         where: A column of booleans: only rows where it is true count.
 
     Returns:

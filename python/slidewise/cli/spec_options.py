@@ -247,8 +247,8 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
-    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
-    sketches it is their main parameter: capacity, k, q or error.
+    part is the ddof, for `top_k` and its like it is k, for `quantile` it is q, for
+    `rate` its unit; for sketches it is their main parameter: capacity, k, q or error.
 
     Example:
         >>> parse_aggregation("avg=mean:tripduration")
@@ -280,14 +280,14 @@ def _aggregation(what: str) -> Aggregation:
     if kind not in kinds(sketches=True):
         raise _unknown(kind)
     record = RECORDS[kind]
-    if record.second or not record.parameters:
+    if record.second not in ("", "time") or not record.parameters:
         return Aggregation(kind, of or None, last or None)
-    given: dict[str, int | float] = {}
+    given: dict[str, int | float | str] = {}
     if last:
         name = record.parameters[0]
-        whole = name in ("k", "ddof", "capacity")
-        given[name] = (_number if whole else _share)(last, name)
-    made: Aggregation = getattr(aggregations, kind)(of or None, **given)
+        given[name] = _parameter(last, name)
+    columns = [of] if of else []
+    made: Aggregation = getattr(aggregations, kind)(*columns, **given)
     return made
 
 
@@ -307,6 +307,12 @@ def _as_option(meant: str) -> str:
     if argument == "ddof":
         return f"'{kind}:COLUMN:{value}'"
     return f"{kind!r} with {arguments} in a file for --spec" if value else repr(kind)
+
+
+def _parameter(text: str, name: str) -> int | float | str:
+    if name == "unit":
+        return int(text) if text.isascii() and text.isdigit() else text
+    return (_number if name in ("k", "ddof", "capacity") else _share)(text, name)
 
 
 def _number(digits: str, what: str) -> int:

@@ -215,10 +215,13 @@ def _order_dependent(spec: Spec) -> str | None:
 def _keeps_order(agg: Aggregation) -> bool:
     """Whether an answer depends on the order of peers.
 
-    Sketches are approximate in any order, and holistic aggregations have none.
+    Sketches are approximate in any order, holistic aggregations have none, and peers
+    have one time.
     """
+    if agg.record.group or agg.record.inputs == ("time",):
+        return False
     columns = 2 if agg.record.second else 1
-    return not agg.record.group and not _core.commutes(agg.core_kind, columns)
+    return not _core.commutes(agg.core_kind, columns)
 
 
 def _parse_late(late: str | timedelta) -> int:

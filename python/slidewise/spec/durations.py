@@ -33,6 +33,7 @@ __all__ = [
     "read_rows",
     "rows",
     "spell_duration",
+    "unit_in_ticks",
 ]
 
 # Nanoseconds per unit, from the longest to the shortest.
@@ -252,6 +253,28 @@ def parse_length(window: WindowLike | Length, argument: str = "window") -> Lengt
     if isinstance(window, timedelta) or _is_numpy(window):
         return replace(length, label=format_duration(length.amount))
     return length
+
+
+def unit_in_ticks(unit: DurationLike | None, tick: int | None) -> float:
+    """The `unit` of an aggregation in ticks; by default one second, or 1.
+
+    Args:
+        unit: A duration, or an int for integer times.
+        tick: Nanoseconds per tick; None for integer times.
+
+    Example:
+        >>> unit_in_ticks("1h", 1_000_000_000), unit_in_ticks(None, None)
+        (3600.0, 1.0)
+    """
+    if unit is None:
+        return 1.0 if tick is None else UNITS["s"] / tick
+    length = parse_length(unit, "unit")
+    if length.kind != ("integer" if tick is None else "time"):
+        needed = "an int, as times are" if tick is None else "a duration such as '1s'"
+        raise SpecError(
+            Argument("unit", unit), f" does not fit the times: give {needed}"
+        )
+    return length.amount / (tick or 1)
 
 
 def monday_shift(length: Length, slide: Length) -> int:

@@ -140,7 +140,7 @@ class ValueColumn:
         if beyond >= 0:
             raise SpecError(
                 f"row {beyond} of column {self.name!r} is {self.original[beyond]}, "
-                "beyond int64, in which products are computed: cast the column to "
+                "beyond int64, in which the result is computed: cast the column to "
                 "float64 if rounding is fine"
             )
         return self.original.cast(_INT64)

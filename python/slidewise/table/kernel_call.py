@@ -602,6 +602,7 @@ class KernelCall:
         """Whether every window with a row has a result."""
         return (
             agg.where is None
+            and not agg.record.sparse
             and self.spec.overflow == "raise"
             and self.spec.min_rows <= 1
             and all(self.source.never_null(name) for name in plan.reads)

@@ -15,6 +15,7 @@ from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.fit import fits, misfit
 from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
+from slidewise.spec.durations import unit_in_ticks
 from slidewise.table.decimals import DIGITS, from_parts
 from slidewise.table.encoding import (
     KernelInputs,
@@ -24,6 +25,7 @@ from slidewise.table.encoding import (
     row_numbers,
     with_nulls,
 )
+from slidewise.table.time_columns import tick_size
 
 __all__ = ["Plan", "in_one_type", "plan"]
 
@@ -34,6 +36,8 @@ _INT64 = pa.int64()
 _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
+# The calls of an open-high-low-close bar, and the encodings of their inputs.
+_BAR = [("first", "raw"), ("max", "order"), ("min", "order"), ("last", "raw")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def plan(
         inputs: Collects the input columns of the kernel.
         on: The column of times, which `arg_min` and `arg_max` return without `of`.
     """
-    if agg.of is None and agg.record.of_rows:
+    if agg.of is None and agg.record.result == "count":
         return _plan_rows(agg, columns, inputs)
     values, other, source = _columns_of(agg, columns, on)
     if isinstance(agg, CustomAggregation):
@@ -81,11 +85,15 @@ def plan(
     if isinstance(agg, NativeAggregation):
         return _plan_native(agg, values, inputs)
     _check_fit(agg, values)
-    if other is not values:
+    if other is not values and not agg.is_over_time:
         _check_fit(agg, other)
     result = "number" if _interpolates(agg) else agg.record.result
     calls, encoding = _calls(agg, result, values, other, inputs)
     decode: Decode = _first_answer
+    if agg.scale in ("rate", "seconds"):
+        unit = unit_in_ticks(agg.unit, tick_size(other.original.type))
+        convert = pc.multiply if agg.scale == "rate" else pc.divide
+        decode = partial(_converted, convert, unit)
     if result in _RESULTS:
         decode = partial(_RESULTS[result], _Source(agg, source, encoding))
     return Plan(
@@ -106,10 +114,17 @@ def _columns_of(
 
     The first and the last are one column, except where the values are only compared.
     """
+    if agg.record.inputs == ("time",):
+        times = columns.of(on, where=agg.where)
+        return times, times, times
     if not agg.record.second:
         assert agg.of is not None, "Spec requires it"
         values = columns.of(agg.of, where=agg.where)
         return values, values, values
+    if agg.is_over_time:
+        assert agg.of is not None, "Spec requires it"
+        x = columns.of(agg.of, where=agg.where)
+        return x, columns.of(on, where=agg.where, paired=agg.of), x
     assert agg.by is not None, "Spec requires it"
     if agg.record.second == "compared":
         by = columns.of(agg.by, where=agg.where)
@@ -131,13 +146,17 @@ def _calls(
     """The kernel calls of which a form of result is made; the first encoding."""
     record, parts = agg.record, _parts(result, values)
     if parts:
-        calls = [Call(kind, inputs.add(values, part)) for kind, part in parts]
+        calls = [
+            Call(kind, inputs.add(values, _encoding(part, values)))
+            for kind, part in parts
+        ]
         return tuple(calls), parts[0][1]
     names = ("number",) if _interpolates(agg) else record.inputs
     encoding, by = _encoding(names[0], values), None
     of = inputs.add(values, encoding)
     if len(names) > 1:
-        by = inputs.add(other, _encoding(names[1], other))
+        name = "time" if agg.is_over_time else names[1]
+        by = inputs.add(other, _encoding(name, other))
     kind = record.kernel or agg.core_kind
     return (Call(kind, of, by, agg.number),), encoding
 
@@ -151,6 +170,8 @@ def _parts(result: str, values: ValueColumn) -> list[tuple[str, str]]:
     """The kinds and encodings of several calls, if a result does not fit one."""
     if result == "difference" and values.is_uint64:
         return [("max", "order"), ("min", "order")]
+    if result == "bar":
+        return _BAR
     if result == "sum" and values.is_uint64:
         # Sums of the 32-bit halves always fit.
         return [("sum", "high"), ("sum", "low")]
@@ -166,6 +187,8 @@ def _encoding(name: str, values: ValueColumn) -> str:
     if name == "distinct":
         has_order = values.family in (*_NUMBERS, "duration", "instant")
         return "order" if has_order else "codes"
+    if name == "time":
+        return "int64" if values.is_uint64 else "order"
     if name == "raw":
         return "raw_bits" if values.is_64_bit else "rows"
     if name == "whole":
@@ -190,6 +213,12 @@ def _overflow_reason(result: str, source: ValueColumn) -> str | None:
     if result == "sum" and source.fine_family == "decimal":
         return f"the sum takes more than {DIGITS} digits"
     return None
+
+
+def _converted(
+    convert: Callable[..., pa.Array], unit: float, answers: Sequence[pa.Array]
+) -> pa.Array:
+    return convert(answers[0], unit)
 
 
 def _first_answer(answers: Sequence[pa.Array]) -> pa.Array:
@@ -311,16 +340,32 @@ def _joined_halves(high: pa.Array, low: pa.Array) -> pa.Array:
 
 def _difference(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     """Max − min, in the type of a difference."""
-    kind = source.values.original.type
     if source.values.is_uint64:
         largest, smallest = map(source.values.from_order, answers)
         return pc.subtract(largest, smallest)
+    return _change(source, answers)
+
+
+def _change(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """A difference of two values, which may be negative."""
+    kind = source.values.original.type
     if pa.types.is_date32(kind):
         seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
         return seconds.view(pa.duration("s"))
     if pa.types.is_temporal(kind):
         return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
     return answers[0]
+
+
+def _bar(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Structs of the first, greatest, least and last values."""
+    values = source.values
+    parts = [
+        values.restore_type(values.decoded(answer, _encoding(name, values)))
+        for answer, (_, name) in zip(answers, _BAR, strict=True)
+    ]
+    names = ["open", "high", "low", "close"]
+    return pa.StructArray.from_arrays(parts, names=names, mask=answers[0].is_null())
 
 
 def _quantiles(_: _Source, answers: Sequence[pa.Array]) -> pa.Array:
@@ -357,6 +402,8 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "bits": _bits,
     "sum": _sum,
     "difference": _difference,
+    "change": _change,
+    "bar": _bar,
     "quantiles": _quantiles,
     "hitters": _hitters,
 }

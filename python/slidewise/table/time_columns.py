@@ -22,6 +22,7 @@ __all__ = [
     "order_by",
     "read_times",
     "subtract_clamped",
+    "tick_size",
     "ticks_in_unit_of",
     "window_ticks",
 ]
@@ -149,7 +150,7 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
             f"column {name!r} has no time in row {row} (counting from 0): "
             "drop the rows without a time, or fill them in"
         )
-    return TimeColumn(name, column, _ticks(column, name), _unit(kind))
+    return TimeColumn(name, column, _ticks(column, name), tick_size(kind))
 
 
 def ticks_in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
@@ -277,7 +278,8 @@ def _is_time(kind: pa.DataType) -> bool:
     )
 
 
-def _unit(kind: pa.DataType) -> int | None:
+def tick_size(kind: pa.DataType) -> int | None:
+    """Nanoseconds per tick of a column of times; None for integers."""
     if pa.types.is_integer(kind):
         return None
     if pa.types.is_date32(kind):

@@ -400,14 +400,16 @@ def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
     return [pair(left, right, nan) for left, right in zip(*columns, strict=True)]
 
 
-def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
+def read_mask(
+    values: Any, true: bool, skip_nan: bool, name: str | None
+) -> tuple[Any, bytes]:
     """The rows where a column is true, or present, as one byte per row.
 
     Args:
         values: The column.
         true: Whether it must be true; otherwise it must not be missing.
         skip_nan: Whether NaN is missing.
-        name: The name of the column, for messages.
+        name: The name of the column, for messages; None for single values.
 
     Returns:
         The column, which can be read again, and the bytes.
@@ -432,7 +434,7 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
     return array, ones.buffers()[1].to_pybytes()[: len(array)] if len(array) else b""
 
 
-def _mask_of(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
+def _mask_of(value: Any, true: bool, skip_nan: bool, name: str | None) -> bool:
     if is_missing(value):
         return False
     if not true:

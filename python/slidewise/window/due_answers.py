@@ -91,7 +91,10 @@ def _answer_type(
     """The type of the answers of an aggregation; None if the answers decide."""
     if plan.timed[at]:
         return _time_type(plan, clock)
-    result = plan.aggs[at][1].record.result
+    agg = plan.aggs[at][1]
+    if agg.scale == "gap":
+        return _gap_type(plan, clock)
+    result = agg.record.result
     if known is None or result == "joined":
         return _OF_OBJECTS.get(result)
     is_list, name = known
@@ -99,6 +102,9 @@ def _answer_type(
     if result == "hitters":
         counts = [(name, pa.int64()) for name in ("count", "error")]
         kind = pa.struct([("value", kind), *counts])
+    if result == "bar":
+        names = ("open", "high", "low", "close")
+        return pa.struct([(name, kind) for name in names])
     return pa.list_(kind) if is_list else kind
 
 
@@ -125,6 +131,14 @@ def _time_type(plan: WindowPlan, clock: Clock | None) -> pa.DataType:
     zone = None if clock.zone is None else pa.lib.tzinfo_to_string(clock.zone)
     arrow = clock.unit in ("s", "ms", "us", "ns")
     return pa.timestamp(clock.unit if arrow else "s", zone)
+
+
+def _gap_type(plan: WindowPlan, clock: Clock | None) -> pa.DataType:
+    """The type of a difference of the window's times."""
+    kind = _time_type(plan, clock)
+    if pa.types.is_date32(kind):
+        return pa.duration("s")
+    return pa.duration(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
 def _times(ticks: pa.Array, plan: WindowPlan, clock: Clock | None) -> pa.Array:

@@ -52,10 +52,8 @@ def numbered(columns: tuple[str, ...] | None) -> dict[str, int] | None:
 
 def columns_read(agg: Aggregation, places: Mapping[str, int] | None) -> list[int]:
     """The numbers of the columns that an aggregation reads; 0 for single values."""
-    names = [agg.of]
-    if agg.record.second == "paired":
-        names = [agg.of, agg.by]
-    elif agg.record.second:
+    names = [agg.of] if agg.by is None else [agg.of, agg.by]
+    if agg.record.second == "compared":
         names = [agg.by] if agg.of is None else [agg.by, agg.of]
     if places is None:
         return [0]
@@ -92,6 +90,8 @@ class InputColumns:
 
     def _find_numbers(self, agg: Aggregation, dtype: str | None) -> None:
         record = agg.record
+        if record.roles[0] == "time":
+            return
         if record.roles[0] in _OF_ANYTHING:
             if record.result == "values" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
@@ -125,9 +125,14 @@ class InputColumns:
         elif record.second == "compared":
             by = self._input(agg, other, record.roles[1])
             of = self._selected(agg, source, record.roles[0])
+        elif agg.is_over_time:
+            of = self._input(agg, source, record.roles[0])
+            by = self._input(agg, source, "time", (source, "valid"))
         elif record.second:
             of = self._input(agg, source, record.roles[0], (other, "valid"))
             by = self._input(agg, other, record.roles[1], (source, "valid"))
+        elif record.roles[0] == "time":
+            of = self._input(agg, 0, "time")
         elif record.of_rows:
             of = self._count(agg, source)
         else:
@@ -150,7 +155,7 @@ class InputColumns:
 
     def _over_objects(self, agg: Aggregation, source: int) -> int:
         role = self._udaf(self._object_functions[agg])
-        if not agg.record.second:
+        if agg.record.second != "compared":
             return self._input(agg, source, role)
         paired: int | Literal["time"] = "time" if agg.of is None else source
         return self._input(agg, self._source(agg.by), role, paired=paired)

@@ -119,7 +119,20 @@ class WindowPlan:
     def timed(self) -> tuple[bool, ...]:
         """The results that are times."""
         times = ["time" in (column.role, column.paired) for column in self.inputs]
-        return tuple(call.of is not None and times[call.of] for call in self.requests)
+        return tuple(
+            agg.record.second == "compared" and call.of is not None and times[call.of]
+            for (_, agg), call in zip(self.aggs, self.requests, strict=True)
+        )
+
+    @property
+    def clocked(self) -> tuple[bool, ...]:
+        """The results in ticks, or per tick, which `in_units` converts."""
+        return tuple(bool(agg.scale) for _, agg in self.aggs)
+
+    def in_units(self, at: int, clock: Clock, ticks: float) -> Any:
+        """A result in units of time, from one in ticks, or per tick."""
+        agg = self.aggs[at][1]
+        return clock.scaled(ticks, agg.scale, agg.unit)
 
     @property
     def custom(self) -> tuple[Functions | Compiled, ...]:
@@ -306,6 +319,8 @@ class WindowPlan:
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
+        if "unit" in agg.record.parameters:
+            return [*record, agg.unit]
         return (
             [*record, agg.q, agg.interpolation]
             if "q" in agg.record.parameters

@@ -8,6 +8,7 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation, find_native
 from slidewise.aggregations.custom import find_custom
+from slidewise.aggregations.records import RECORDS
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SlidewiseError, SnapshotError
@@ -141,6 +142,9 @@ def _read_agg(
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "udaf":
         return name, custom[ddof](of, where=where)
+    if kind in RECORDS and "unit" in RECORDS[kind].parameters:
+        (unit,) = rest
+        return name, Aggregation(kind, of, by, ddof, where, k, unit=unit)
     if len(rest) == 2:
         q, interpolation = rest
         share: Any = {"q": q, "interpolation": interpolation}

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import Argument, SpecError
-from slidewise.spec.durations import UNITS, Length
+from slidewise.spec.durations import UNITS, DurationLike, Length, unit_in_ticks
 from slidewise.window.scalar_codec import zone_record
 
 __all__ = [
@@ -139,6 +139,31 @@ class Clock:
                 f"{self.described}"
             ) from error
         return instant.astimezone(self.zone)
+
+    def scaled(self, ticks: float, scale: str, unit: DurationLike | None) -> Any:
+        """A result in units of time, from one in ticks, or per tick.
+
+        Args:
+            ticks: The result.
+            scale: "rate" (per `unit`), "seconds", or "gap": a difference of two times,
+                which is an int, or a duration of the times' library.
+            unit: The unit of a rate.
+
+        Raises:
+            SpecError: If the unit is not one of these times.
+        """
+        tick = None if self.kind == "int" else SIZES[self.unit]
+        if scale == "rate":
+            return ticks * unit_in_ticks(unit, tick)
+        if scale == "seconds":
+            return ticks / unit_in_ticks(None, tick)
+        if tick is None:
+            return ticks
+        if self.kind == "numpy":
+            return _module("numpy").timedelta64(ticks, self.unit)
+        if self.kind == "pandas":
+            return _module("pandas").Timedelta(ticks, unit=self.unit)
+        return timedelta(microseconds=ticks * tick // 1_000)
 
     def _restore_other(self, ticks: int) -> Any:
         if self.kind == "date":

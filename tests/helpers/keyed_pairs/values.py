@@ -18,6 +18,10 @@ def answer(agg: sw.Aggregation, rows: list[Row], nan: str, min_rows: int) -> Any
     """One aggregation over rows that are in order."""
     if min_rows and agg.kind in ("count_distinct", "approx_count_distinct"):
         return UNKNOWN
+    if agg.scale:
+        return (
+            UNKNOWN  # `rolling` scales by the unit of the times, which these have not
+        )
     if agg.kind in DEFINITIONS:
         return definitions.answer(agg, rows, nan, min_rows)
     values = definitions.values_of(agg, rows, nan)

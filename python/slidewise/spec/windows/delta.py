@@ -9,10 +9,14 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, ClassVar, Self, SupportsIndex
+from types import EllipsisType
+from typing import Any, ClassVar, Self, SupportsIndex, overload
 
+from slidewise import aggregations
+from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.scalars import is_bool
 from slidewise.errors import Argument, SpecError
+from slidewise.hints import with_hints
 from slidewise.spec.durations import DurationLike, Length, parse_length
 from slidewise.spec.windows.base import Order, Window, does_not_apply, flag_name
 
@@ -100,7 +104,8 @@ class Delta(Window):
     @classmethod
     def of_document(cls, given: Mapping[str, Any]) -> Self:
         """By `delta`."""
-        made = delta(given["delta"], _of_text(given.get("width")))
+        width = _width(_of_text(given.get("width")))
+        made = cls(flag_name(given["delta"], "delta"), width)
         return cls(made.column, made.width)
 
     def __repr__(self) -> str:
@@ -109,8 +114,25 @@ class Delta(Window):
         return f"delta({self.column!r}, {width})"
 
 
-def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
+@overload
+def delta(column: str | None = None, *, where: str | None = None) -> Aggregation: ...
+
+
+@overload
+def delta(column: str, width: DurationLike | Real | Decimal) -> Delta: ...
+
+
+@with_hints
+def delta(
+    column: str | None = None,
+    width: DurationLike | Real | Decimal | EllipsisType = ...,
+    *,
+    where: str | None = None,
+) -> Delta | Aggregation:
     """Rows whose column lies within a width of the current row's: for `rolling`.
+
+    Without a width, `sw.delta("x")` is an aggregation: the last value less the first
+    one (`slidewise.aggregations.delta`).
 
     The window of a row goes back from it, in order of time (and among equal times as in
     the table), to the first row (of the same key) whose column differs by more than
@@ -125,13 +147,15 @@ def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
             without nulls and NaN.
         width: The largest difference, more than zero: a number, or for times a duration
             such as "5m" or a timedelta.
+        where: Of the aggregation: a column of booleans, only rows where it is true
+            count.
 
     Returns:
-        A window for `windows=`.
+        A window for `windows=`; without a width an aggregation.
 
     Raises:
-        SpecError: If `column` is not the name of a column, or `width` is not such a
-            number.
+        SpecError: If `column` is not the name of a column, `width` is not such a
+            number, or both `width` and `where` are given.
 
     Source: delta-based windows, in Tangwongsan et al., PVLDB 8(7), 2015, §2.2.
 
@@ -145,6 +169,13 @@ def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
         >>> out["n_delta_km_5.0"].to_pylist()
         [1, 2, 2]
     """
+    if width is ...:
+        return aggregations.delta(column, where=where)
+    if where is not None:
+        raise SpecError(
+            f"delta({column!r}, {width!r}) is a window, and where={where!r} belongs in "
+            "its aggregations: sw.sum('x', where='flag')"
+        )
     return Delta(flag_name(column, "delta"), _width(width))
 
 
