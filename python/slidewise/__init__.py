@@ -45,7 +45,7 @@ from slidewise.spec.durations import rows
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.calendar import calendar
-from slidewise.spec.windows.delta import delta as delta
+from slidewise.spec.windows.delta import delta as delta  # also the aggregation
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.session import session
 from slidewise.spec.windows.to_date import to_date

@@ -1,6 +1,7 @@
 """Least squares of one column on another, and weighted means."""
 
 from datetime import timedelta
+from typing import Any
 
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import NUMBERS, register, register_like
@@ -20,7 +21,11 @@ _MEAN = register(
 
 @with_hints
 def weighted_mean(
-    column: str | None = None, by: str | None = None, *, where: str | None = None
+    column: str | None = None,
+    by: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The weighted mean, Σ x·w ÷ Σ w.
 
@@ -28,6 +33,7 @@ def weighted_mean(
         column: The column of the values x.
         by: The column of the weights w.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Rows
@@ -46,7 +52,7 @@ def weighted_mean(
         >>> sw.rolling(trades, on="t", windows=9, aggs=aggs)["vwap_9"].to_pylist()
         [10.0, 20.0]
     """
-    return Aggregation("weighted_mean", column, by, where=where)
+    return Aggregation("weighted_mean", column, by, where=where, windows=windows)
 
 
 # A shift moves neither a slope nor distances from a line, and shifted uint64 is int64.
@@ -67,6 +73,7 @@ def slope(
     unit: str | int | timedelta | None = None,
     *,
     where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The slope of the least-squares line of y on x: their covariance ÷ variance of x.
 
@@ -76,6 +83,7 @@ def slope(
         unit: Over time, the unit of the slope, such as "1h"; an int for integer times.
             By default one second, or 1.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Rows
@@ -99,7 +107,7 @@ def slope(
         >>> w.query()
         1.0
     """
-    return Aggregation("slope", y, x, unit=unit, where=where)
+    return Aggregation("slope", y, x, unit=unit, where=where, windows=windows)
 
 
 register_like(
@@ -109,7 +117,11 @@ register_like(
 
 @with_hints
 def intercept(
-    y: str | None = None, x: str | None = None, *, where: str | None = None
+    y: str | None = None,
+    x: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The intercept of the least-squares line: mean of y − `slope` · mean of x.
 
@@ -117,6 +129,7 @@ def intercept(
         y: The column that depends on x; none in a `Window` of plain values.
         x: The other column; by default the time: y at the epoch.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Rows
@@ -136,7 +149,7 @@ def intercept(
         >>> w.query()
         3.0
     """
-    return Aggregation("intercept", y, x, where=where)
+    return Aggregation("intercept", y, x, where=where, windows=windows)
 
 
 register_like(_SLOPE, kind="r_squared", parameters=(), scale="")
@@ -144,7 +157,11 @@ register_like(_SLOPE, kind="r_squared", parameters=(), scale="")
 
 @with_hints
 def r_squared(
-    y: str | None = None, x: str | None = None, *, where: str | None = None
+    y: str | None = None,
+    x: str | None = None,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The coefficient of determination of the line of y on x: `correlation` squared.
 
@@ -152,6 +169,7 @@ def r_squared(
         y: The column that depends on x; none in a `Window` of plain values.
         x: The other column; by default the time.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64, from 0
@@ -171,4 +189,4 @@ def r_squared(
         >>> w.query()
         0.2
     """
-    return Aggregation("r_squared", y, x, where=where)
+    return Aggregation("r_squared", y, x, where=where, windows=windows)

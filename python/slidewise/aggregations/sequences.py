@@ -49,7 +49,9 @@ _DELTA = register(
 
 
 @with_hints
-def delta(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def delta(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The last value less the first one.
 
     `sw.delta("x")` is this aggregation; with a width, `sw.delta("x", 5.0)` is the
@@ -58,6 +60,7 @@ def delta(column: str | None = None, *, where: str | None = None) -> Aggregation
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers give int64, floats float64, timestamps, dates
@@ -77,7 +80,7 @@ def delta(column: str | None = None, *, where: str | None = None) -> Aggregation
         >>> out["d_2"].to_pylist()
         [0, 5, -2]
     """
-    return Aggregation("delta", column, where=where)
+    return Aggregation("delta", column, where=where, windows=windows)
 
 
 def _rise(older: tuple[Any, Any, Any], younger: tuple[Any, Any, Any]) -> Any:
@@ -105,7 +108,9 @@ register(
 
 
 @with_hints
-def increase(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def increase(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The sum of the rises of a counter: a fall is a reset to zero.
 
     After a fall the new value itself is added, as by `increase` of Prometheus; nothing
@@ -114,6 +119,7 @@ def increase(column: str | None = None, *, where: str | None = None) -> Aggregat
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers give int64, floats float64, with the error of a
@@ -133,7 +139,7 @@ def increase(column: str | None = None, *, where: str | None = None) -> Aggregat
         >>> w.query()
         12
     """
-    return Aggregation("increase", column, where=where)
+    return Aggregation("increase", column, where=where, windows=windows)
 
 
 def _differ(a: Any, b: Any) -> bool:
@@ -163,12 +169,15 @@ register(
 
 
 @with_hints
-def changes(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def changes(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The number of values that differ from the value before.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any with equality; the result is int64. Nulls are
@@ -183,7 +192,7 @@ def changes(column: str | None = None, *, where: str | None = None) -> Aggregati
         >>> out["n_9"].to_pylist()
         [0, 0, 1, 2]
     """
-    return Aggregation("changes", column, where=where)
+    return Aggregation("changes", column, where=where, windows=windows)
 
 
 def _join_falls(older: tuple[Any, ...], younger: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -212,12 +221,15 @@ register_like(
 
 
 @with_hints
-def drawdown(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def drawdown(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The greatest fall from a value to a later one: the maximum of xᵢ − xⱼ over i ≤ j.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers give int64, floats float64, timestamps, dates
@@ -238,7 +250,7 @@ def drawdown(column: str | None = None, *, where: str | None = None) -> Aggregat
         >>> w.query(), w.query(3)
         (6, 0)
     """
-    return Aggregation("drawdown", column, where=where)
+    return Aggregation("drawdown", column, where=where, windows=windows)
 
 
 _BAR = ("open", "high", "low", "close")
@@ -270,12 +282,15 @@ register(
 
 
 @with_hints
-def ohlc(column: str | None = None, *, where: str | None = None) -> Aggregation:
+def ohlc(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The first, greatest, least and last value: open, high, low, close.
 
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: ordered types; the result is a struct of four fields of
@@ -292,7 +307,7 @@ def ohlc(column: str | None = None, *, where: str | None = None) -> Aggregation:
         >>> w.query()
         {'open': 7, 'high': 9, 'low': 7, 'close': 8}
     """
-    return Aggregation("ohlc", column, where=where)
+    return Aggregation("ohlc", column, where=where, windows=windows)
 
 
 def _register_ends(
@@ -334,7 +349,11 @@ _register_ends(
 
 @with_hints
 def lag(
-    column: str | None = None, k: int = 1, *, where: str | None = None
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The value that is `k` before the last one.
 
@@ -342,6 +361,7 @@ def lag(
         column: The column to aggregate; none in a `Window` of plain values.
         k: How many values before the last one, from 1 to 1,000.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result keeps the type. Nulls are skipped; null
@@ -360,7 +380,7 @@ def lag(
         >>> out["x_9"].to_pylist()
         [None, 'a', 'b']
     """
-    return Aggregation("lag", column, k=k, where=where)
+    return Aggregation("lag", column, k=k, where=where, windows=windows)
 
 
 _register_ends(
@@ -370,7 +390,11 @@ _register_ends(
 
 @with_hints
 def first_k(
-    column: str | None = None, k: int = 1, *, where: str | None = None
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The list of the k earliest values, in order of time.
 
@@ -378,6 +402,7 @@ def first_k(
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result is a list of that type. Nulls are
@@ -396,7 +421,7 @@ def first_k(
         >>> w.query()
         ['a', 'b']
     """
-    return Aggregation("first_k", column, k=k, where=where)
+    return Aggregation("first_k", column, k=k, where=where, windows=windows)
 
 
 _register_ends(
@@ -406,7 +431,11 @@ _register_ends(
 
 @with_hints
 def last_k(
-    column: str | None = None, k: int = 1, *, where: str | None = None
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The list of the k latest values, in order of time.
 
@@ -414,6 +443,7 @@ def last_k(
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: any; the result is a list of that type. Nulls are
@@ -432,4 +462,4 @@ def last_k(
         >>> w.query()
         ['b', 'c']
     """
-    return Aggregation("last_k", column, k=k, where=where)
+    return Aggregation("last_k", column, k=k, where=where, windows=windows)

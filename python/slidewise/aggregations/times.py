@@ -1,6 +1,7 @@
 """Aggregations of the times of entries: rates, and gaps between them."""
 
 from datetime import timedelta
+from typing import Any
 
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import NUMBERS, register, register_like
@@ -25,6 +26,7 @@ def rate(
     unit: str | int | timedelta | None = None,
     *,
     where: str | None = None,
+    windows: Any = None,
 ) -> Aggregation:
     """The change per time: (last − first value) ÷ (last − first time).
 
@@ -33,6 +35,7 @@ def rate(
         unit: The unit of time, such as "1h"; an int for integer times. By default one
             second, or 1.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation. Types: integers, bool and floats; the result is float64. Nulls
@@ -50,7 +53,7 @@ def rate(
         >>> w.query(), w.query(20)
         (0.2, 0.3)
     """
-    return Aggregation("rate", column, unit=unit, where=where)
+    return Aggregation("rate", column, unit=unit, where=where, windows=windows)
 
 
 _MEAN_GAP = register(
@@ -66,11 +69,12 @@ _MEAN_GAP = register(
 
 
 @with_hints
-def mean_gap(*, where: str | None = None) -> Aggregation:
+def mean_gap(*, where: str | None = None, windows: Any = None) -> Aggregation:
     """The mean time between an entry and the next, within the window.
 
     Args:
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation: float64, in seconds; for integer times in their unit. Null for
@@ -85,18 +89,19 @@ def mean_gap(*, where: str | None = None) -> Aggregation:
         >>> w.query()
         2.5
     """
-    return Aggregation("mean_gap", where=where)
+    return Aggregation("mean_gap", where=where, windows=windows)
 
 
 _MAX_GAP = register_like(_MEAN_GAP, kind="max_gap", result="change", scale="gap")
 
 
 @with_hints
-def max_gap(*, where: str | None = None) -> Aggregation:
+def max_gap(*, where: str | None = None, windows: Any = None) -> Aggregation:
     """The longest time between an entry and the next, within the window.
 
     Args:
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation: a duration; for integer times int64. Null for fewer than 2
@@ -114,18 +119,19 @@ def max_gap(*, where: str | None = None) -> Aggregation:
         >>> sw.rolling(pings, on="t", windows="1h", aggs=aggs)["gap_1h"][2].as_py()
         datetime.timedelta(seconds=60)
     """
-    return Aggregation("max_gap", where=where)
+    return Aggregation("max_gap", where=where, windows=windows)
 
 
 register_like(_MAX_GAP, kind="min_gap")
 
 
 @with_hints
-def min_gap(*, where: str | None = None) -> Aggregation:
+def min_gap(*, where: str | None = None, windows: Any = None) -> Aggregation:
     """The shortest time between an entry and the next, within the window.
 
     Args:
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation: a duration; for integer times int64. 0 between entries of equal
@@ -143,19 +149,22 @@ def min_gap(*, where: str | None = None) -> Aggregation:
         >>> w.query()
         1
     """
-    return Aggregation("min_gap", where=where)
+    return Aggregation("min_gap", where=where, windows=windows)
 
 
 register_like(_MEAN_GAP, kind="stddev_gap", parameters=("ddof",))
 
 
 @with_hints
-def stddev_gap(ddof: int = 1, *, where: str | None = None) -> Aggregation:
+def stddev_gap(
+    ddof: int = 1, *, where: str | None = None, windows: Any = None
+) -> Aggregation:
     """The standard deviation of the times between an entry and the next.
 
     Args:
         ddof: Delta degrees of freedom: the divisor is the number of gaps − `ddof`.
         where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
         An aggregation: float64, in seconds; for integer times in their unit. Null for
@@ -173,4 +182,4 @@ def stddev_gap(ddof: int = 1, *, where: str | None = None) -> Aggregation:
         >>> w.query()
         1.0
     """
-    return Aggregation("stddev_gap", ddof=ddof, where=where)
+    return Aggregation("stddev_gap", ddof=ddof, where=where, windows=windows)

@@ -115,7 +115,9 @@ class Delta(Window):
 
 
 @overload
-def delta(column: str | None = None, *, where: str | None = None) -> Aggregation: ...
+def delta(
+    column: str | None = None, *, where: str | None = None, windows: Any = None
+) -> Aggregation: ...
 
 
 @overload
@@ -128,6 +130,7 @@ def delta(
     width: DurationLike | Real | Decimal | EllipsisType = ...,
     *,
     where: str | None = None,
+    windows: Any = None,
 ) -> Delta | Aggregation:
     """Rows whose column lies within a width of the current row's: for `rolling`.
 
@@ -149,6 +152,7 @@ def delta(
             such as "5m" or a timedelta.
         where: Of the aggregation: a column of booleans, only rows where it is true
             count.
+        windows: Of the aggregation: its own windows.
 
     Returns:
         A window for `windows=`; without a width an aggregation.
@@ -170,12 +174,13 @@ def delta(
         [1, 2, 2]
     """
     if width is ...:
-        return aggregations.delta(column, where=where)
-    if where is not None:
-        raise SpecError(
-            f"delta({column!r}, {width!r}) is a window, and where={where!r} belongs in "
-            "its aggregations: sw.sum('x', where='flag')"
-        )
+        return aggregations.delta(column, where=where, windows=windows)
+    for name, given in (("where", where), ("windows", windows)):
+        if given is not None:
+            raise SpecError(
+                f"delta({column!r}, {width!r}) is a window, and {name}={given!r} "
+                f"belongs in its aggregations: sw.sum('x', {name}={given!r})"
+            )
     return Delta(flag_name(column, "delta"), _width(width))
 
 
