@@ -50,6 +50,7 @@ __all__ = [
     "split_numbers",
     "subtracts_exactly",
     "take_due",
+    "unit_windows",
 ]
 
 __version__: str

@@ -83,7 +83,11 @@ TEXT_ONLY = "takes str, bytes, lists and tuples"
 NUMBERS = {kind for kind, meant in DEFINITIONS.items() if not meant.objects}
 REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}
 REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}
-REFUSED |= {(name, "object"): NUMBERS_ONLY for name in (*NUMBERS, "approx_quantile")}
+REFUSED |= {
+    (name, "object"): NUMBERS_ONLY
+    for name in (*NUMBERS, "approx_quantile")
+    if not name.endswith("_gap")  # of times, whatever the values are
+}
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")
 LARGE += ("delta", "increase", "drawdown")
