@@ -6,6 +6,7 @@
 - `hopping`: hopping, tumbling and session windows over a table, a row for each.
 - `KeyedWindows`: the windows of `rolling` and `hopping` over a stream, for many keys.
 - `Spec`: the windows and aggregations of these three, written once.
+- `Features`: several Specs over one stream, such as one per kind of key.
 - `Query`: a range and a slide, for `SharedWindow` and `hopping`.
 - `audit`: features as they were served, beside those that their rows give.
 - `explain`: how `rolling` and `hopping` compute a table, and the cost.
@@ -42,6 +43,7 @@ from slidewise.errors import (
 from slidewise.hints import unknown_name_error
 from slidewise.keyed import KeyedWindows
 from slidewise.spec.durations import rows
+from slidewise.spec.features import Features
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.calendar import calendar
@@ -63,6 +65,7 @@ __all__ = [
     "Bloom",
     "CountMin",
     "EmptyWindowError",
+    "Features",
     "KeyedWindows",
     "LawError",
     "OutOfOrderError",

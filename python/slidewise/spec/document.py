@@ -23,7 +23,7 @@ from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import KINDS
 
-__all__ = ["VERSION", "document_of", "keywords_of"]
+__all__ = ["VERSION", "check_version", "document_of", "keywords_of"]
 
 # The version of the document format.
 VERSION = 1
@@ -96,14 +96,7 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
             f"a Spec is a mapping with on, windows and aggs; got {shorten(document)}"
         )
     given = dict(document)
-    version = given.pop("version", VERSION)
-    if type(version) is not int or version < 1:
-        raise SpecError(f"version={shorten(version)} is not a version: it is {VERSION}")
-    if version > VERSION:
-        raise SpecError(
-            f"version={version} was written by a later release of slidewise: this one "
-            f"reads up to version {VERSION}"
-        )
+    check_version(given.pop("version", VERSION))
     refuse_unknown(given, known, "")
     given = {name: value for name, value in given.items() if value is not None}
     if "aggs" in given:
@@ -112,6 +105,17 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
         if name in given:
             given[name] = _named(name, given[name])
     return given
+
+
+def check_version(version: object) -> None:
+    """Refuses versions of the document format that this release does not read."""
+    if type(version) is not int or version < 1:
+        raise SpecError(f"version={shorten(version)} is not a version: it is {VERSION}")
+    if version > VERSION:
+        raise SpecError(
+            f"version={version} was written by a later release of slidewise: this one "
+            f"reads up to version {VERSION}"
+        )
 
 
 def _aggs(records: object) -> dict[str, Aggregation]:

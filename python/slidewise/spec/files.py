@@ -10,10 +10,13 @@ from slidewise.errors import SpecError
 __all__ = ["from_json", "path_of", "read_document", "to_json", "write_document"]
 
 _ENDINGS = (".json", ".yaml", ".yml")
+# The keys whose mappings have a line per key, and those within them; "*" for any key.
+_SPEC: dict[str, Any] = {"aggs": {}}
+_SPLIT = {**_SPEC, "features": {"*": _SPEC}}
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """A document as JSON: a line per key, and per aggregation.
+    """A document as JSON: a line per key, and per aggregation; of Features, per Spec.
 
     Example:
         >>> print(to_json({"on": "t", "aggs": {"n": {"kind": "count"}}}), end="")
@@ -24,16 +27,16 @@ def to_json(document: Mapping[str, Any]) -> str:
           }
         }
     """
-    return _lines(document, "", ("aggs",)) + "\n"
+    return _lines(document, "", _SPLIT) + "\n"
 
 
-def _lines(given: Mapping[str, Any], indent: str, split: tuple[str, ...]) -> str:
+def _lines(given: Mapping[str, Any], indent: str, split: Mapping[str, Any]) -> str:
     inner = indent + "  "
-    lines = [
-        f"{inner}{_dumps(key)}: "
-        + (_lines(value, inner, ()) if key in split else _dumps(value))
-        for key, value in given.items()
-    ]
+    lines = []
+    for key, value in given.items():
+        within = split.get(key, split.get("*"))
+        text = _dumps(value) if within is None else _lines(value, inner, within)
+        lines.append(f"{inner}{_dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 

@@ -11,6 +11,8 @@ __all__ = [
     "check_names",
     "check_prefix",
     "column_name",
+    "in_group",
+    "refuse_group",
     "twice",
 ]
 
@@ -24,7 +26,8 @@ def check_names(names: object, *, several: bool = False) -> str | None:
     """Checks `names=`, and returns it.
 
     Args:
-        names: A text with the fields `{agg}` and `{window}`, or None.
+        names: A text with the fields `{agg}`, `{window}` and, within `Features`,
+            `{group}`; or None.
         several: Whether a column of the result tells the window.
 
     Example:
@@ -58,12 +61,6 @@ def check_names(names: object, *, several: bool = False) -> str | None:
                 f" has the field {field!r}, or a format in it: there are {{agg}} and "
                 "{window}, without a format",
             )
-        if field == "group":
-            raise SpecError(
-                given,
-                " has {group}, the name of a Spec within Features, and this Spec is "
-                "in none: leave it out",
-            )
         if field == "window" and several:
             raise SpecError(
                 given,
@@ -72,6 +69,41 @@ def check_names(names: object, *, several: bool = False) -> str | None:
                 " of hopping the column 'window' tells it: leave it out",
             )
     return names
+
+
+def refuse_group(names: str | None) -> None:
+    """Refuses `{group}` in the `names=` of a Spec that is used by itself."""
+    if names is not None and _has_group(names):
+        raise SpecError(
+            Argument("names", names),
+            " has {group}, the name of a Spec within Features, and this Spec is in "
+            "none: leave it out",
+        )
+
+
+def _has_group(names: str) -> bool:
+    return any(field == "group" for _, field, _, _ in Formatter().parse(names))
+
+
+def in_group(names: str | None, prefix: str, group: str) -> dict[str, str | None]:
+    """The `names=` and `prefix=` of a Spec within `Features`, where it has a name.
+
+    Example:
+        >>> in_group("{agg} of {group}", "", "card"), in_group(None, "", "card")
+        ({'names': '{agg} of card', 'prefix': ''}, {'names': None, 'prefix': 'card_'})
+    """
+    if names is None or not _has_group(names):
+        return {"names": names, "prefix": f"{group}_{prefix}"}
+    parts = []
+    for text, field, _, _ in Formatter().parse(names):
+        parts.append(_literal(text))
+        if field is not None:
+            parts.append(_literal(group) if field == "group" else f"{{{field}}}")
+    return {"names": "".join(parts), "prefix": prefix}
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def check_prefix(prefix: object) -> str:
@@ -87,7 +119,7 @@ def twice(names: str | None) -> str:
     """The message for a result column that would occur twice, at `{}`."""
     if names is None:
         return TWICE
-    shown = str(Argument("names", names)).replace("{", "{{").replace("}", "}}")
+    shown = _literal(str(Argument("names", names)))
     return (
         f"{shown} gives the result column {{}} twice: add {{{{agg}}}} or "
         "{{window}} to it"
@@ -101,4 +133,4 @@ def column_name(names: str, agg: str, window: str) -> str:
         >>> column_name("{window} {agg}", "n", "1h")
         '1h n'
     """
-    return names.format(agg=agg, window=window, group="")
+    return names.format(agg=agg, window=window, group="{group}")

@@ -30,7 +30,7 @@ from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.fill import Fill, check_fill
-from slidewise.spec.naming import check_names, check_prefix, twice
+from slidewise.spec.naming import check_names, check_prefix, refuse_group, twice
 from slidewise.spec.outputs import outputs_of
 from slidewise.spec.own_windows import (
     all_have_windows,
@@ -62,12 +62,14 @@ __all__ = [
     "check_column_name",
     "check_columns",
     "derive",
+    "document_of_spec",
     "given_keywords",
     "given_spec",
     "one_of",
     "parse_lengths",
     "refuse_duplicates",
     "refuse_mixed",
+    "spec_of_document",
 ]
 
 TIES = ("peers", "rows")
@@ -102,8 +104,8 @@ class Spec:
         exclude: "self" if the window of a row does not hold that row, else None.
         empty: Whether hopping windows without rows are included.
         several: Whether there may be several hopping windows, which a column names.
-        names: The names of result columns, with the fields `{agg}` and `{window}`; None
-            for the default.
+        names: The names of result columns, with the fields `{agg}` and `{window}`, and
+            `{group}` if it is part of `Features`; None for the default.
         prefix: The text before the name of each result column.
         fill: The names of aggregations whose null results are replaced, and by what.
         own: The labels of the windows of each aggregation; empty if all have all.
@@ -447,7 +449,7 @@ class Spec:
               }
             }
         """
-        return files.to_json(self._document())
+        return files.to_json(document_of_spec(self))
 
     @classmethod
     def from_json(cls, text: str) -> "Spec":
@@ -470,7 +472,7 @@ class Spec:
             ...
             slidewise.errors.SpecError: unknown key 'agg': did you mean aggs=?
         """
-        return cls._of_document(files.from_json(text))
+        return spec_of_document(files.from_json(text))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the spec to a file, which `load` reads.
@@ -491,7 +493,7 @@ class Spec:
             ...     sw.Spec.load(f"{folder}/features.json") == spec
             True
         """
-        files.write_document(self._document(), files.path_of(path))
+        files.write_document(document_of_spec(self), files.path_of(path))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Spec":
@@ -515,31 +517,40 @@ class Spec:
             slidewise.errors.SpecError: features.toml: the file of a Spec is named ...
         """
         try:
-            return cls._of_document(files.read_document(files.path_of(path)))
+            return spec_of_document(files.read_document(files.path_of(path)))
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from error
-
-    def _document(self) -> dict[str, Any]:
-        """The document, after checking that it loads to this spec."""
-        document = document_of(self.keywords)
-        if self._of_document(document) != self:
-            raise SpecError(f"this Spec cannot be written to a file: {self}")
-        return document
-
-    @classmethod
-    def _of_document(cls, document: object) -> "Spec":
-        known = inspect.signature(cls).parameters
-        try:
-            return given_spec(None, keywords_of(document, [*known]), "Spec")
-        except RecursionError:
-            raise SpecError("the document of a Spec is nested too deeply") from None
-        except TypeError as error:  # a keyword of rolling beside those of hopping
-            raise SpecError(str(error)) from error
 
 
 _DEFAULTS = {
     each.name: each.default for each in fields(Spec) if each.default is not MISSING
 }
+
+
+def document_of_spec(spec: Spec) -> dict[str, Any]:
+    """The document of a Spec, after checking that it loads to this Spec."""
+    document = document_of(spec.keywords)
+    if spec_of_document(document) != spec:
+        raise SpecError(f"this Spec cannot be written to a file: {spec}")
+    return document
+
+
+def spec_of_document(document: object) -> Spec:
+    """The Spec of a document.
+
+    Example:
+        >>> spec_of_document({"on": "t", "windows": 5, "aggs": {"n": {"kind": "sum"}}})
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: aggs['n']: ...
+    """
+    known = inspect.signature(Spec).parameters
+    try:
+        return given_spec(None, keywords_of(document, [*known]), "Spec")
+    except RecursionError:
+        raise SpecError("the document of a Spec is nested too deeply") from None
+    except TypeError as error:  # a keyword of rolling beside those of hopping
+        raise SpecError(str(error)) from error
 
 
 def derive(spec: Spec, **attributes: Any) -> Spec:
@@ -588,6 +599,7 @@ def given_spec(
             f"{names} belong{'s' * (len(request) == 1)} in the Spec: give a Spec or "
             "keywords, not both"
         )
+    refuse_group(spec.names)
     if make is not None and spec.is_hopping != (make == Spec.make_hopping):
         kind, other = "one per row", "rolling"
         if spec.is_hopping:
@@ -625,6 +637,8 @@ def _from_keywords(
             if caller == "Spec"
             else f"a Spec, or {names}, is missing"
         )
+    if caller != "Spec":  # which may be part of Features
+        refuse_group(check_names(request.get("names")))
     known = _parameters(make)
     for name in request:
         if name not in known:
