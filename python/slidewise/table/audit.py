@@ -13,7 +13,8 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.polars import collected, is_lazy
 from slidewise.hints import with_hints
-from slidewise.spec.spec import Spec, check_column_name, check_columns, given_spec
+from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.spec import Spec, check_column_name, check_columns
 from slidewise.table.asof import PointColumns
 from slidewise.table.encoding import decode_dictionary
 from slidewise.table.equality import equal_cells
@@ -33,7 +34,7 @@ _TOTALS = "audit"
 def audit(
     served: TableT,
     rows: Any,
-    spec: Spec,
+    spec: Spec | Features,
     *,
     at: str,
     served_at: str | Sequence[str] | None = None,
@@ -56,8 +57,8 @@ def audit(
         served: A table that `rolling` takes: the key columns, a column of times, and a
             column for each feature, named as `rolling` names it.
         rows: A table of the rows of which the features are computed.
-        spec: The `Spec` of the features. An `arrival=` of it does not apply to
-            `_expected`, and is the default of this function's.
+        spec: The `Spec` of the features, or the `Features`. An `arrival=` of a Spec
+            does not apply to `_expected`, and is the default of this function's.
         at: The column of `served` with the event time at which windows end.
         served_at: The column of `served` with the time at which a feature was served,
             of the kind of `arrival`; several, if `arrival` has several.
@@ -100,8 +101,11 @@ def audit(
     """
     spec = _checked(spec)
     check_column_name(at, "at")
-    whole = spec.replace(arrival=None)
-    seen, moments = _as_of(spec, served_at, arrival)
+    specs = parts_of(spec)
+    whole = [each.replace(arrival=None) for each in specs]
+    found = [_as_of(each, served_at, arrival) for each in specs]
+    seen = [as_of for as_of, _ in found if as_of is not None]
+    moments = found[0][1]
     rows = collected(rows)
 
     def audited(table: Any) -> Any:
@@ -109,11 +113,11 @@ def audit(
         columns = [*spec.by, at, *moments, *spec.results]
         require(target, [*dict.fromkeys(columns)], "served")
         source = frame(rows)
-        names = PointColumns(at, spec.by, ())
+        names = [PointColumns(at, each.by, ()) for each in specs]
         expected = compute_rolling(source, whole, target, names, threads)
         as_of: Mapping[str, Result] = {}
-        if seen is not None:
-            names = names._replace(arrivals=moments)
+        if seen:
+            names = [each._replace(arrivals=moments) for each in names]
             as_of = compute_rolling(source, seen, target, names, threads)
         return _compared(target, expected, as_of)
 
@@ -122,8 +126,8 @@ def audit(
     return answer
 
 
-def _checked(given: Spec) -> Spec:
-    spec = given_spec(given, {}, "audit")
+def _checked(given: Spec | Features) -> Spec | Features:
+    spec = given_specs(given, {}, "audit")
     if spec.is_hopping:
         raise SpecError(
             "audit compares windows that end at a time, and those of the Spec are not "

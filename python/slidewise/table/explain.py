@@ -15,6 +15,7 @@ from slidewise.frames.base import require
 from slidewise.frames.polars import collected
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
+from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,
@@ -22,9 +23,9 @@ from slidewise.spec.spec import (
     RollingLike,
     Spec,
     given_keywords,
-    given_spec,
 )
 from slidewise.table.kernel_call import KernelCall, resolve_threads
+from slidewise.table.source import Source
 
 __all__ = ["explain"]
 
@@ -63,7 +64,7 @@ _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
 @with_hints
 def explain(
     table: Any,
-    spec: Spec | None = None,
+    spec: Spec | Features | None = None,
     *,
     on: str | None = None,
     aggs: Mapping[str, Aggregation] | None = None,
@@ -89,7 +90,8 @@ def explain(
 
     Args:
         table: A table that `rolling` takes.
-        spec: A `Spec`, in place of the arguments that make one: all but `threads`.
+        spec: A `Spec`, in place of the arguments that make one: all but `threads`. Or
+            `Features`: the lines of each Spec, below its name.
         on: The column of event times.
         aggs: Names and aggregations.
         windows: The windows of `rolling`, or several of `hopping`.
@@ -133,11 +135,16 @@ def explain(
     request = given_keywords(locals())
     if spec is None and on is None:
         refuse_without_on(table)
-    spec = given_spec(spec, request, "explain")
-    source = frame(collected(table))
-    require(source, spec.columns)
-    call = KernelCall(source, spec, threads=resolve_threads(threads, source.length))
-    return "\n".join(wrap_lines(_lines(call)))
+    spec = given_specs(spec, request, "explain")
+    source = Source(frame(collected(table)))
+    number = resolve_threads(threads, source.length)
+    lines: list[str] = []
+    names = [f"{name}:" for name in spec.parts] if isinstance(spec, Features) else [""]
+    for name, part in zip(names, parts_of(spec), strict=True):
+        require(source, part.columns)
+        own = wrap_lines(_lines(KernelCall(source, part, threads=number)))
+        lines += [name, *(f"  {line}" for line in own)] if name else own
+    return "\n".join(lines)
 
 
 def _lines(request: KernelCall) -> Iterator[str]:

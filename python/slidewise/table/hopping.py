@@ -18,6 +18,7 @@ from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Length, WindowLike
+from slidewise.spec.features import only_spec
 from slidewise.spec.outputs import column_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
@@ -156,6 +157,9 @@ def hopping(
     request = given_keywords(locals())
     if spec is None and on is None:
         refuse_without_on(table)
+    spec = only_spec(
+        spec, "hopping", "they have a result per row: give them to rolling"
+    )
     spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     return hopping_spec(table, spec, threads=threads)
 

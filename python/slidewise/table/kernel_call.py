@@ -20,13 +20,13 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
+from slidewise.spec.features import Features, parts_of
 from slidewise.spec.outputs import column_of, covers
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
     KernelInputs,
-    ValueColumns,
     group_codes,
     one_column,
     row_numbers,
@@ -35,11 +35,11 @@ from slidewise.table.encoding import (
 from slidewise.table.filling import fill_nulls
 from slidewise.table.lowering import Plan, in_one_type, plan
 from slidewise.table.points import QueryPoints
+from slidewise.table.source import Source
 from slidewise.table.time_columns import (
     RowKeys,
     TicksOf,
     order_by,
-    read_times,
     subtract_clamped,
 )
 
@@ -78,21 +78,19 @@ class KernelCall:
         self._history = history
         self.threads = _check_threads(threads)
         self.name_row = name_row
-        self.source = source
+        self.source = Source.of(source)
         self.spec = spec
-        self.times = read_times(source.column(spec.on), spec.on)
-        self.arrivals = [
-            read_times(source.column(name), name) for name in spec.arrivals
-        ]
+        self.times = self.source.times(spec.on)
+        self.arrivals = [self.source.times(name) for name in spec.arrivals]
         self.points: QueryPoints | None = None
         self._places: pa.Array | None = None
         # Per window, the rows that are answered again after the present pass.
         self._again: dict[int, pa.Array] = {}
-        # Whether passes share the sorted rows.
-        self._sorts_once = False
+        # Whether passes, or other calls, share the sorted rows.
+        self.sorts_once = False
         self.spans = [self.span(window) for window in spec.windows]
         self.inputs = KernelInputs()
-        self._columns = ValueColumns(source.column, spec.nan)
+        self._columns = self.source.values(spec.nan)
         self._custom: dict[tuple[CustomAggregation, int], list[Any]] = {}
         self.plans = []
         for _, agg in spec.aggs:
@@ -134,6 +132,11 @@ class KernelCall:
     def layout(self) -> _core.SortLayout:
         """The rows sorted by key and time, shared by all passes over them."""
         return _core.sort_rows(self.rows, self.threads)
+
+    def take_order(self, other: "KernelCall") -> None:
+        """Takes the keys and the order of the rows from a call with the same keys."""
+        self.groups, self.arrival = other.groups, other.arrival
+        self.layout, self.sorts_once = other.layout, True
 
     @cached_property
     def layout_by_position(self) -> _core.SortLayout:
@@ -209,7 +212,7 @@ class KernelCall:
                 by_time.setdefault(self._covering(window), []).append(at)
         self._again = self._rows_again(by_time) if at_rows else {}
         several = len(by_time) > 1 or alone or self._again or leaves_out
-        self._sorts_once = bool(several) and not self.arrivals
+        self.sorts_once |= bool(several)
         given = self._own_points if leaves_out and not at_rows else points
         answered = [self._pass(ats, given) for ats in by_time.values()]
         again, self._again = self._again, {}
@@ -374,7 +377,8 @@ class KernelCall:
         self._places = places
         history = self._history if points is None else 0
         by_position = points is not None and points.by_position
-        shares = self.spec.is_hopping or self._sorts_once
+        # As of arrival the rows of a key are in table order.
+        shares = self.spec.is_hopping or (self.sorts_once and not self.arrivals)
         rows, layout = self.rows, self.layout if shares else None
         # The places of the calls of the aggregations that these windows have.
         covering = self._covering(self.spec.windows[windows[0]])
@@ -686,9 +690,9 @@ def _no_function(agg: Aggregation, error: Exception) -> SpecError:
     )
 
 
-def map_lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
+def map_lazily(lazy: Any, spec: Spec | Features, answer: Callable[[Any], Any]) -> Any:
     """Maps a LazyFrame, which stays lazy."""
-    for _, agg in spec.aggs:
+    for _, agg in (pair for part in parts_of(spec) for pair in part.aggs):
         if isinstance(agg, CustomAggregation) and agg.functions.returns is None:
             raise SpecError(
                 f"a LazyFrame needs the type of {agg!r} before there are answers: give "

@@ -15,14 +15,16 @@ from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.polars import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.spec import (
-    RollingLike,
-    Spec,
-    given_keywords,
-    given_spec,
-)
+from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.spec import RollingLike, Spec, given_keywords
 from slidewise.table.asof import PointColumns, query_points_of
-from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
+from slidewise.table.kernel_call import (
+    KernelCall,
+    QueryPoints,
+    map_lazily,
+    resolve_threads,
+)
+from slidewise.table.source import Source
 
 __all__ = ["compute_rolling", "rolling", "rolling_spec"]
 
@@ -32,7 +34,7 @@ TableT = TypeVar("TableT")
 @overload
 def rolling(
     table: TableT,
-    spec: Spec | None = None,
+    spec: Spec | Features | None = None,
     *,
     on: str | None = None,
     windows: RollingLike | Iterable[RollingLike] | None = None,
@@ -59,7 +61,7 @@ def rolling(
 @overload
 def rolling(
     table: Any,
-    spec: Spec | None = None,
+    spec: Spec | Features | None = None,
     *,
     on: str | None = None,
     windows: RollingLike | Iterable[RollingLike] | None = None,
@@ -86,7 +88,7 @@ def rolling(
 @with_hints
 def rolling(
     table: Any,
-    spec: Spec | None = None,
+    spec: Spec | Features | None = None,
     *,
     on: str | None = None,
     windows: RollingLike | Iterable[RollingLike] | None = None,
@@ -129,7 +131,9 @@ def rolling(
             pandas the names of index levels work like columns. For PySpark DataFrames
             use `slidewise.spark.rolling`.
         spec: A `Spec`, in place of the arguments that make one: all but `at`, `at_on`,
-            `at_by` and `threads`.
+            `at_by` and `threads`. Or `Features`, for the results of several Specs:
+            columns are converted once for all, and rows are sorted once for Specs of
+            the same keys and arrival.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
@@ -178,7 +182,7 @@ def rolling(
             to the label's time. `delta` needs a row of its own and is refused.
         at_on: The column of times of `at`, if it is not named as `on`.
         at_by: The key columns of `at` in the order of `by`, or a mapping from key
-            columns to those of `at` with other names.
+            columns to those of `at` with other names. With `Features`, a mapping.
         threads: The number of threads, which share the keys, or with few keys the
             windows; by default the cores of this process, but one per 65,536 rows.
             Results are the same to the last bit.
@@ -214,7 +218,7 @@ def rolling(
     request = given_keywords(locals())
     if spec is None and on is None:
         refuse_without_on(table)
-    spec = given_spec(spec, request, "rolling", Spec.make)
+    spec = given_specs(spec, request, "rolling", Spec.make)
     for name, given in (("at_on", at_on), ("at_by", at_by)):
         if at is None and given is not None:
             raise SpecError(
@@ -223,19 +227,44 @@ def rolling(
                 Argument("at"),
                 ", which is missing: add it, or leave this out",
             )
-    columns = PointColumns.of(spec, at_on, at_by)
+    columns = [
+        PointColumns.of(part, at_on, by)
+        for part, by in zip(parts_of(spec), _keys_of_parts(spec, at_by), strict=True)
+    ]
     return rolling_spec(table, spec, at, columns, threads=threads)
+
+
+def _keys_of_parts(spec: Spec | Features, at_by: Any) -> list[Any]:
+    """The `at_by=` of each Spec."""
+    parts = parts_of(spec)
+    if isinstance(spec, Spec) or at_by is None:
+        return [at_by] * len(parts)
+    if not isinstance(at_by, Mapping):
+        raise SpecError(
+            Argument("at_by", at_by),
+            " names no columns for the keys of several Specs: give a mapping from key "
+            "columns, such as ",
+            Argument("at_by", {name: f"their_{name}" for name in spec.by[:1]}),
+        )
+    for name in at_by:
+        if name not in spec.by:
+            raise SpecError(
+                Argument("at_by"),
+                f" names {name!r}, which is not a key of the Features: these are "
+                f"{', '.join(map(repr, spec.by)) or 'none'}",
+            )
+    return [{name: at_by[name] for name in part.by if name in at_by} for part in parts]
 
 
 def rolling_spec(
     table: Any,
-    spec: Spec,
+    spec: Spec | Features,
     at: Any = None,
-    columns: PointColumns | None = None,
+    columns: Sequence[PointColumns] | None = None,
     *,
     threads: int | None = None,
 ) -> Any:
-    """`rolling` for a `Spec`; `columns` are those of the table `at`.
+    """`rolling` for a `Spec` or `Features`; `columns` are those of `at`, for each Spec.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -261,33 +290,51 @@ def rolling_spec(
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
     points = None if at is None else target
-    return target.append(compute_rolling(source, spec, points, columns, threads))
+    specs = parts_of(spec)
+    return target.append(compute_rolling(source, specs, points, columns, threads))
 
 
 def compute_rolling(
     source: Frame,
-    spec: Spec,
+    specs: Sequence[Spec],
     points: Frame | None,
-    names: PointColumns | None = None,
+    names: Sequence[PointColumns] | None = None,
     threads: int | None = None,
 ) -> dict[str, Result]:
-    """The results of a table at its own rows, or at those of `points`.
+    """The results of a table at its own rows, or at those of `points`, Spec by Spec.
 
-    `names` are the columns of `points`, where they differ from those of the table.
+    `names` are the columns of `points` for each Spec, where they differ from those of
+    the table.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> spec = sw.Spec(on="t", windows=5, aggs={"n": sw.count()})
-        >>> results = compute_rolling(frame(pa.table({"t": [1, 2]})), spec, None)
+        >>> results = compute_rolling(frame(pa.table({"t": [1, 2]})), [spec], None)
         >>> results["n_5"].array.to_pylist()
         [1, 2]
     """
-    require(source, spec.columns)
-    if points is not None:
-        for window in spec.windows:
+    for spec in specs:
+        require(source, spec.columns)
+        for window in spec.windows if points is not None else ():
             window.check_at(Argument("at"))
     rows = max(source.length, 0 if points is None else points.length)
-    call = KernelCall(source, spec, threads=resolve_threads(threads, rows))
-    places = None if points is None else query_points_of(points, call, spec, names)
-    columns = [result for window in call.compute(places) for result in window.values()]
-    return dict(zip(spec.results, columns, strict=True))
+    source, number = Source.of(source), resolve_threads(threads, rows)
+    calls = [KernelCall(source, spec, threads=number) for spec in specs]
+    orders = [(spec.by, spec.arrivals) for spec in specs]
+    # The first call of those with equal keys and arrival, and its query points.
+    firsts: dict[Any, tuple[KernelCall, QueryPoints | None]] = {}
+    results: dict[str, Result] = {}
+    for at, (call, order) in enumerate(zip(calls, orders, strict=True)):
+        if order in firsts:
+            call.take_order(firsts[order][0])
+        else:
+            columns = None if names is None else names[at]
+            places = None
+            if points is not None:
+                places = query_points_of(points, call, call.spec, columns)
+            call.sorts_once = orders.count(order) > 1
+            firsts[order] = call, places
+        found = call.compute(firsts[order][1])
+        of_windows = [result for window in found for result in window.values()]
+        results |= zip(call.spec.results, of_windows, strict=True)
+    return results
