@@ -112,7 +112,7 @@ def test_a_batch_that_was_interrupted_twice_leaves_no_trace(monkeypatch, then):
 
 def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
     keyed = sw.KeyedWindows(**SUMS, emit="update")
-    begin = keyed._stream.begin
+    begin = keyed._windows.stream.begin
 
     def ingest():
         keyed.ingest(rows([1]))
@@ -126,7 +126,7 @@ def test_a_first_batch_that_was_interrupted_twice_fixes_no_columns(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keyed._stream, "begin", begun)
+    monkeypatch.setattr(keyed._windows.stream, "begin", begun)
     with pytest.raises(KeyboardInterrupt):
         ingest()
     monkeypatch.undo()

@@ -95,7 +95,10 @@ KEYED_FLOORS = (
     {"reader", "answer"},
     {"emit"},
     {"processor", "view", "transaction"},
-    {"stream", "queries", "snapshots", "explain", "keyed_windows"},
+    {"stream", "queries", "snapshots", "explain"},
+    {"spec_windows"},
+    {"feature_windows"},
+    {"keyed_windows"},
 )
 
 

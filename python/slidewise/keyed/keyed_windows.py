@@ -8,22 +8,17 @@ import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.formatting import format_count
-from slidewise.frames.adapt import frame
-from slidewise.frames.base import empty_table, require
 from slidewise.hints import with_hints
-from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
+from slidewise.keyed.feature_windows import FeatureWindows, SavedFeatures, are_features
 from slidewise.keyed.formats import BROKEN
-from slidewise.keyed.growth import check_growth
 from slidewise.keyed.options import Options
-from slidewise.keyed.points import LATEST, key_table
-from slidewise.keyed.queries import Queries
-from slidewise.keyed.single_times import format_tick, shown_time
-from slidewise.keyed.snapshots import Snapshots, damaged, read_all, spec_of
-from slidewise.keyed.stream import Stream
+from slidewise.keyed.points import LATEST
+from slidewise.keyed.snapshots import damaged
+from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.transaction import State, synchronized
 from slidewise.keyed.validation import parse_schema
 from slidewise.spec.durations import WindowLike
+from slidewise.spec.features import Features, given_specs
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,
@@ -31,7 +26,6 @@ from slidewise.spec.spec import (
     RollingLike,
     Spec,
     given_keywords,
-    given_spec,
 )
 
 __all__ = ["KeyedWindows"]
@@ -40,8 +34,6 @@ __all__ = ["KeyedWindows"]
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
 )
-# Those of them that restored windows are made with.
-_IN_HEADS = ("emit", "late_rows", "then_by", "deletes")
 
 
 class KeyedWindows:
@@ -78,7 +70,10 @@ class KeyedWindows:
 
     Args:
         spec: A `Spec`. Instead of it, the keywords of `rolling` or `hopping` may be
-            given.
+            given. Or `Features`: each row is ingested by the windows of each Spec, and
+            comes out once, with the results of all. Keys of queries then have the key
+            columns of all Specs. They have `emit` "final" (the default), "arrival" or
+            "none", and no `late_rows="correct"`; `deletes` only for equal keys.
         emit: "arrival", "final", "update", "change", "slide" or "none", as above.
             Default "final", and for hopping windows "slide".
         late: The delay of the watermark behind the latest time seen: a duration such as
@@ -132,7 +127,7 @@ class KeyedWindows:
     @with_hints
     def __init__(
         self,
-        spec: Spec | None = None,
+        spec: Spec | Features | None = None,
         *,
         on: str | None = None,
         by: str | Sequence[str] | None = None,
@@ -164,28 +159,24 @@ class KeyedWindows:
         schema: pa.Schema | Mapping[str, pa.DataType | str] | None = None,
     ) -> None:
         request = given_keywords(locals())
-        self._options = Options.make(
-            given_spec(spec, request, "KeyedWindows"),
-            emit=emit,
-            late=late,
-            late_rows=late_rows,
-            keep=keep,
-            then_by=then_by,
-            deletes=deletes,
-        )
+        specs = given_specs(spec, request, "KeyedWindows")
+        options: dict[str, Any] = {
+            "emit": emit,
+            "late": late,
+            "late_rows": late_rows,
+            "keep": keep,
+            "then_by": then_by,
+            "deletes": deletes,
+        }
         self._state = State()
-        self._compose()
-        columns = parse_schema(schema)
+        self._windows: SpecWindows | FeatureWindows
+        if isinstance(specs, Features):
+            self._windows = FeatureWindows(specs, options, self._state)
+        else:
+            self._windows = SpecWindows(Options.make(specs, **options), self._state)
+        columns = parse_schema(schema, specs.on)
         if columns is not None:
-            require(frame(empty_table(columns)), [self._options.spec.on], "schema=")
-            self._stream.begin(columns)
-
-    def _compose(self) -> None:
-        """Makes the parts, which share the state."""
-        options, state = self._options, self._state
-        self._stream = Stream(options, state)
-        self._queries = Queries(options.spec, state)
-        self._snapshots = Snapshots(state, options.late_rows)
+            self._windows.stream.begin(columns)
 
     def __copy__(self) -> Self:
         """An independent copy."""
@@ -224,7 +215,7 @@ class KeyedWindows:
             >>> w.late_count
             1
         """
-        self._stream.ingest(batch)
+        self._windows.stream.ingest(batch)
 
     @synchronized
     def advance(self, watermark: Any = None) -> None:
@@ -259,7 +250,7 @@ class KeyedWindows:
             >>> w.collect()["t"].to_pylist()
             [9]
         """
-        self._stream.advance(watermark)
+        self._windows.stream.advance(watermark)
 
     @synchronized
     def collect(self) -> pa.Table:
@@ -286,7 +277,7 @@ class KeyedWindows:
             >>> w.collect().num_rows
             0
         """
-        return self._stream.collect()
+        return self._windows.stream.collect()
 
     @synchronized
     def evict_idle(self, until: Any) -> int:
@@ -318,7 +309,7 @@ class KeyedWindows:
             >>> w.evict_idle(5), w.keys()["card"].to_pylist()
             (1, ['B'])
         """
-        return self._stream.evict_idle(until)
+        return self._windows.stream.evict_idle(until)
 
     def query(
         self,
@@ -381,7 +372,7 @@ class KeyedWindows:
             >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
             11
         """
-        return self._queries.query(key, at, windows, plus, valid_until)
+        return self._windows.queries.query(key, at, windows, plus, valid_until)
 
     def query_many(
         self,
@@ -427,19 +418,18 @@ class KeyedWindows:
             >>> cards.query_many({"card": ["B", "A"]}, at=9)
             {'card': ['B', 'A'], 'n_10': [1, 1]}
         """
-        return self._queries.query_many(keys, at, windows, plus, valid_until)
+        return self._windows.queries.query_many(keys, at, windows, plus, valid_until)
 
     @synchronized
     def __contains__(self, key: object) -> bool:
         """Whether a key has rows, as `keys` gives it. Cost: O(1).
 
+        With `Features`, whether it has rows in the windows of any Spec.
+
         Raises:
             SpecError: If it is not a key of these columns.
         """
-        view, processor = self._state.view, self._state.processor
-        if view is None or processor is None:
-            return False
-        return processor.shard.holds(key_table(view.query, key), view.watermark)
+        return self._windows.holds(key)
 
     @property
     def watermark(self) -> Any:
@@ -458,10 +448,7 @@ class KeyedWindows:
             >>> w.watermark
             7
         """
-        view = self._state.view
-        if view is None or view.watermark is None:
-            return None
-        return shown_time(view.watermark, view.query.times)
+        return self._windows.watermark
 
     @property
     def late_count(self) -> int:
@@ -478,14 +465,15 @@ class KeyedWindows:
             >>> w.late_count
             1
         """
-        return self._state.late_count
+        return self._windows.late_count
 
     @synchronized
-    def keys(self) -> pa.Table:
+    def keys(self) -> Any:
         """Returns the keys that have rows in the horizon, each with its latest time.
 
         Returns:
-            An Arrow table: the columns of `by=`, and the column of times.
+            An Arrow table: the columns of `by=`, and the column of times. With
+            `Features`, a dict of such tables by the names of the Specs.
 
         Cost: O(keys).
 
@@ -497,16 +485,12 @@ class KeyedWindows:
             >>> w.keys().to_pydict()
             {'card': ['A', 'B'], 't': [3, 9]}
         """
-        shard, view = self._state.require().shard, self._state.view
-        return shard.keys(None if view is None else view.watermark)
+        return self._windows.keys()
 
     @synchronized
     def __len__(self) -> int:
-        """The number of keys that have rows. Cost: as for `keys`."""
-        view, state = self._state.view, self._state.processor
-        if view is None or state is None:
-            return 0
-        return len(state.shard.keys(view.watermark))
+        """The number of keys that have rows, of all Specs. Cost: as for `keys`."""
+        return self._windows.count()
 
     @property
     def nbytes(self) -> int:
@@ -524,21 +508,13 @@ class KeyedWindows:
             True
         """
         with self._state:
-            return self._state.nbytes
+            return self._windows.nbytes
 
     @synchronized
     def __repr__(self) -> str:
-        head = f"<{type(self).__name__} {format_windows(self._options.spec)}"
-        view = self._state.view
-        if view is None or view.largest is None:
-            return f"{head}: empty>"
-        times = view.query.times
-        parts = [f"latest {format_tick(view.largest, times)}"]
-        if view.watermark is not None:
-            parts.append(f"watermark {format_tick(view.watermark, times)}")
-        if self._state.late_count:
-            parts.append(format_count(self._state.late_count, "late row"))
-        return f"{head}: {', '.join([*parts, format_bytes(self._state.nbytes)])}>"
+        windows = self._windows
+        position = windows.position(windows.nbytes)
+        return f"<{type(self).__name__} {windows.title()}: {position}>"
 
     @synchronized
     def explain(self) -> str:
@@ -557,10 +533,7 @@ class KeyedWindows:
             results: from all rows of a window, because median('x') cannot be folded
             query: any window up to 15, at any time: no row was evicted yet
         """
-        options, state = self._options, self._state
-        shard = None if state.processor is None else state.processor.shard
-        watermark = None if state.view is None else state.view.watermark
-        return explain_lines(options.spec, options.emit, shard, watermark, state.nbytes)
+        return self._windows.explain()
 
     @synchronized
     def check(self) -> None:
@@ -577,8 +550,7 @@ class KeyedWindows:
             >>> w.ingest(pa.table({"t": [3, 1, 9]}))
             >>> w.check()
         """
-        if self._state.processor is not None:
-            self._state.processor.shard.check()
+        self._windows.check()
 
     @synchronized
     def to_bytes(self) -> bytes:
@@ -603,7 +575,7 @@ class KeyedWindows:
             >>> sw.KeyedWindows.from_bytes(w.to_bytes(), spec).query()
             {'n_10': 2}
         """
-        return self._snapshots.to_bytes()
+        return self._windows.snapshots.to_bytes()
 
     @synchronized
     def changes(self) -> bytes:
@@ -631,7 +603,7 @@ class KeyedWindows:
             >>> sw.KeyedWindows.from_bytes(first, spec, changes=changes).query()
             {'n_10': 3}
         """
-        return self._snapshots.changes()
+        return self._windows.snapshots.changes()
 
     @synchronized
     def apply(self, changes: bytes) -> None:
@@ -666,13 +638,13 @@ class KeyedWindows:
             >>> follower.query("A")
             {'n_10': 3}
         """
-        self._snapshots.apply(changes)
+        self._windows.snapshots.apply(changes)
 
     @classmethod
     def from_bytes(
         cls,
         blob: Any,
-        spec: Spec | None = None,
+        spec: Spec | Features | None = None,
         *,
         changes: Iterable[bytes] = (),
         **request: Any,
@@ -686,7 +658,8 @@ class KeyedWindows:
                 yours cannot be imported by its path; it imports the modules of those
                 that can: read only snapshots that you trust. Or a Spec that has grown:
                 with other windows within the horizon, and other aggregations of columns
-                that were kept, which are those of the original's aggregations.
+                that were kept, which are those of the original's aggregations. Of
+                `Features`, each Spec may have grown.
             changes: The bytes of all calls of `changes` since, in order.
             **request: As for the class, without what the snapshot holds.
 
@@ -721,23 +694,16 @@ class KeyedWindows:
                     " is in the snapshot, and cannot change: leave it out",
                 )
         if spec is not None or request:
-            spec = given_spec(spec, request, "KeyedWindows.from_bytes")
-        read = read_all(blob, changes)
-        head = read.head
-        if spec is None or spec.hash != head["spec"]:
-            saved = spec_of(head)
-            spec = saved if spec is None else spec
+            spec = given_specs(spec, request, "KeyedWindows.from_bytes")
+        saved: Any
+        if isinstance(spec, Features) or are_features(blob):
+            saved = SavedFeatures.of(blob, spec, changes)
         else:
-            saved = spec
-        options = {name: head[name] for name in _IN_HEADS}
+            saved = Saved.of(blob, spec, changes)
         try:
-            kept, ipc = tuple(head["columns"]), bytes.fromhex(head["schema"])
-            schema = pa.ipc.read_schema(pa.py_buffer(ipc))
-            if saved is not spec:
-                before = cls(saved, **options)._options.query(schema, kept)
-                check_growth(before, spec, head["kept"])
-            windows = cls(spec, **options)
-            windows._snapshots.restore(windows._options.query(schema, kept), read)
+            saved.check_growth()
+            windows = cls(saved.spec, **saved.options)
+            windows._windows.restore(saved)
         except BROKEN as error:
             raise damaged(error) from error
         return windows

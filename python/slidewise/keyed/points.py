@@ -4,7 +4,7 @@ A query point is a key and a time at which windows end. User values are converte
 values that cannot be converted without loss are refused.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,14 @@ __all__ = [
     "LATEST",
     "Lists",
     "Points",
+    "check_row",
     "key_table",
+    "key_values",
     "keys_of",
     "plus_of",
     "plus_row",
     "python_value",
+    "refuse_plus",
     "times_of",
 ]
 
@@ -85,7 +88,7 @@ def key_table(query: KeyedQuery, key: Any) -> pa.Table:
         key: A mapping from key columns, a tuple in the order of `by=`, or the value of
             the only key column, unless it is a mapping itself.
     """
-    values = _key_values(query.spec.by, key)
+    values = key_values(query.spec.by, key)
     columns = {
         name: _key_array(name, [value], query.stored_schema.field(name).type)
         for name, value in values.items()
@@ -93,7 +96,7 @@ def key_table(query: KeyedQuery, key: Any) -> pa.Table:
     return pa.table(columns or {NUMBER: row_numbers(1)})
 
 
-def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
+def key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
     """The value of each key column, in order."""
     if isinstance(key, Mapping):
         known = {*by}
@@ -259,16 +262,21 @@ def times_of(query: KeyedQuery, target: Frame | Lists, name: str) -> pa.Array:
 
 def plus_row(query: KeyedQuery, plus: Mapping[str, Any]) -> pa.Table:
     """A row from a mapping of columns to values, as a table; other columns are null."""
+    check_row(plus)
+    columns, kinds = {}, _plus_types(query, plus)
+    for name, value in plus.items():
+        columns[name] = _plus_array(name, [value], kinds[name])
+    return _plus_table(query, columns, 1)
+
+
+def check_row(plus: object) -> None:
+    """Checks that `plus=` is a row."""
     if not isinstance(plus, Mapping):
         raise SpecError(
             Argument("plus", plus),
             " is not a row: give a mapping of columns to values, such as "
             "{'amount': 12.5}",
         )
-    columns, kinds = {}, _plus_types(query, plus)
-    for name, value in plus.items():
-        columns[name] = _plus_array(name, [value], kinds[name])
-    return _plus_table(query, columns, 1)
 
 
 def _plus_array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -325,6 +333,14 @@ def _plus_types(query: KeyedQuery, names: Iterable[str]) -> dict[str, pa.DataTyp
         for field in query.schema
         if field.name not in given and field.name != query.deletes
     }
+    refuse_plus(names, given, known)
+    return known
+
+
+def refuse_plus(
+    names: Iterable[str], given: Container[str], known: Collection[str]
+) -> None:
+    """Refuses columns of extra rows that the query gives, or the stream lacks."""
     for name in names:
         if name in given:
             raise SpecError(
@@ -338,7 +354,6 @@ def _plus_types(query: KeyedQuery, names: Iterable[str]) -> dict[str, pa.DataTyp
                 f" names the unknown column {name!r}: the stream has "
                 f"{', '.join(map(repr, known)) or 'no column besides keys and times'}",
             )
-    return known
 
 
 def _plus_table(

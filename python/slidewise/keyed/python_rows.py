@@ -52,7 +52,7 @@ class PythonRows:
     """
 
     def __init__(self, on: str, schema: pa.Schema | None) -> None:
-        self._on, self.schema = on, schema
+        self.on, self.schema = on, schema
         fields = [] if schema is None else [(one.name, one.type) for one in schema]
         self._row_type = pa.struct(fields)
         self._exact = [(name, *_EXACT.get(kind, _NEVER)) for name, kind in fields]
@@ -71,14 +71,14 @@ class PythonRows:
         if row is not None:
             return row
         names = [*batch] if schema is None else schema.names
-        needed = [self._on, *names]
+        needed = [self.on, *names]
         missing = next((name for name in needed if name not in batch), None)
         if missing is not None:
             raise SpecError(
                 f"the batch has no column {missing!r}; it has "
                 f"{', '.join(map(str, batch)) or 'none'}"
             )
-        several = _is_column(batch[self._on])
+        several = _is_column(batch[self.on])
         columns = {}
         for name in names:
             if not isinstance(name, str):

@@ -20,7 +20,7 @@ from slidewise.table.encoding import without_views
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import zones_differ
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "read_rows"]
 
 
 class Stream:
@@ -51,28 +51,10 @@ class Stream:
         Also whether its memory may change, as the caller's does.
         """
         query, is_foreign = self._state.query, not holds_values(batch)
-        if not is_foreign:
-            batch = self._python_rows(query).table(batch)
-        if (
-            query is not None
-            and isinstance(batch, pa.Table)
-            and batch.schema.equals(query.schema)
-        ):
-            return query, batch, is_foreign
-        source = frame(collected(batch))
-        names = list(source.names) if query is None else query.schema.names
-        needed = dict.fromkeys([self._options.spec.on, *names])
-        require(source, [*needed], "the batch")
-        rows = pa.table({name: without_views(source.column(name)) for name in names})
         if query is None:
-            query = self.begin(rows.schema)
-        columns = {
-            field.name: _cast(
-                rows.column(field.name), field, source.column(field.name).type
-            )
-            for field in query.schema
-        }
-        return query, pa.table(columns), is_foreign
+            rows = read_rows(batch, self._python_rows(None))
+            return self.begin(rows.schema), rows, is_foreign
+        return query, read_rows(batch, self._python_rows(query)), is_foreign
 
     def _python_rows(self, query: KeyedQuery | None) -> PythonRows:
         """What reads Python values as rows."""
@@ -179,6 +161,33 @@ class Stream:
                 "first"
             )
         return self._state.atomically(lambda processor: processor.evict_idle(tick))
+
+
+def read_rows(batch: Any, known: PythonRows) -> pa.Table:
+    """The rows of a batch in the columns of the stream, if they are known."""
+    schema = known.schema
+    if holds_values(batch):
+        batch = known.table(batch)
+    if (
+        schema is not None
+        and isinstance(batch, pa.Table)
+        and batch.schema.equals(schema)
+    ):
+        return batch
+    source = frame(collected(batch))
+    names = list(source.names) if schema is None else schema.names
+    require(source, [*dict.fromkeys([known.on, *names])], "the batch")
+    rows = {name: without_views(source.column(name)) for name in names}
+    if schema is None:
+        return pa.table(rows)
+    given = pa.table(rows)
+    columns = {
+        field.name: _cast(
+            given.column(field.name), field, source.column(field.name).type
+        )
+        for field in schema
+    }
+    return pa.table(columns)
 
 
 def _cast(

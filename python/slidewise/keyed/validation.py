@@ -261,11 +261,17 @@ def _check_retractable(query: KeyedQuery) -> None:
         )
 
 
-def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:
+def parse_schema(
+    schema: pa.Schema | Mapping[str, Any] | None, on: str
+) -> pa.Schema | None:
     """The names and types of `schema=`, without metadata and nullability.
 
+    Args:
+        schema: What is given.
+        on: The column of times, which must be there.
+
     Example:
-        >>> parse_schema({"t": "int64", "x": pa.float64()})
+        >>> parse_schema({"t": "int64", "x": pa.float64()}, "t")
         t: int64
         x: double
     """
@@ -284,7 +290,9 @@ def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | No
     for name, count in Counter(name for name, _ in pairs).items():
         if count > 1:
             raise SpecError(Argument("schema"), f" has two columns {name!r}")
-    return pa.schema([(name, type_without_view(kind)) for name, kind in pairs])
+    columns = pa.schema([(name, type_without_view(kind)) for name, kind in pairs])
+    require(frame(empty_table(columns)), [on], "schema=")
+    return columns
 
 
 def _arrow_type(name: object, kind: object) -> pa.DataType:
