@@ -30,6 +30,7 @@ from slidewise.keyed.snapshots import damaged
 from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.stream import read_rows
 from slidewise.keyed.transaction import State
+from slidewise.keyed.validation import check_deletes
 from slidewise.spec.arguments import check_columns
 from slidewise.spec.features import Features
 from slidewise.table.kernel_call import map_lazily
@@ -343,7 +344,7 @@ class FeatureWindows:
 
 def _check_options(features: Features, options: Mapping[str, Any]) -> None:
     """Refuses the options that would give results which cannot be joined."""
-    emit, deletes = options["emit"], options["deletes"]
+    emit = options["emit"]
     if emit is not None and emit not in _EMITS:
         raise SpecError(
             Argument("emit", emit),
@@ -358,12 +359,7 @@ def _check_options(features: Features, options: Mapping[str, Any]) -> None:
             Argument("late_rows", "flag"),
             ", or make KeyedWindows for each Spec",
         )
-    if deletes is not None and len({spec.by for _, spec in features.given}) > 1:
-        raise SpecError(
-            Argument("deletes", deletes),
-            " deletes a row by its key, and the Specs have different keys: make "
-            "KeyedWindows for each Spec",
-        )
+    check_deletes(features.parts.values(), options["deletes"], "make KeyedWindows")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from slidewise.table.time_columns import read_times
 
 __all__ = [
     "LATE_ROWS",
+    "check_deletes",
     "check_emit",
     "check_options",
     "checked",
@@ -48,6 +49,16 @@ def check_emit(emit: object, spec: Spec) -> None:
             if spec.is_hopping
             else " does not go with rolling: it is one of "
             + ", ".join(map(repr, allowed)),
+        )
+
+
+def check_deletes(specs: Iterable[Spec], deletes: str | None, way_out: str) -> None:
+    """Checks that Specs have the same keys, if rows delete others by their key."""
+    if deletes is not None and len({spec.by for spec in specs}) > 1:
+        raise SpecError(
+            Argument("deletes", deletes),
+            " deletes a row by its key, and the Specs have different keys: "
+            f"{way_out} for each Spec",
         )
 
 

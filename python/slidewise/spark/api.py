@@ -8,8 +8,10 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.hints import with_hints
+from slidewise.keyed.validation import check_deletes
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
+from slidewise.spec.features import Features, given_specs, only_spec, parts_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,
@@ -17,7 +19,6 @@ from slidewise.spec.spec import (
     RollingLike,
     Spec,
     given_keywords,
-    given_spec,
     refuse_mixed,
 )
 from slidewise.spec.windows.parse import are_hopping
@@ -37,7 +38,7 @@ _OF_STREAMS = (
 @with_hints
 def rolling(
     df: DataFrame = None,
-    spec: Spec | None = None,
+    spec: Spec | Features | None = None,
     *,
     on: str | None = None,
     windows: RollingLike | Iterable[RollingLike] | None = None,
@@ -74,7 +75,8 @@ def rolling(
         df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the
             call returns a function for `df.transform(rolling(...))`.
         spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
-            `fill`; `rolling(spec=spec)` without a DataFrame.
+            `fill`; `rolling(spec=spec)` without a DataFrame. Or `slidewise.Features`,
+            for batch: the results of each Spec, one shuffle and sort after another.
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
@@ -260,14 +262,17 @@ def hopping(
     return _transform("hopping", Spec.make_hopping, locals())
 
 
-def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
+def explain(
+    df: DataFrame, spec: Spec | Features | None = None, **arguments: Any
+) -> str:
     """Describes the plan of `rolling` or `hopping`: steps, skewed keys, state, memory.
 
     The last line compares it with a window frame of Spark's own.
 
     Args:
         df: DataFrame, batch or streaming.
-        spec: `slidewise.Spec`, in place of the arguments that make one.
+        spec: `slidewise.Spec`, in place of the arguments that make one, or
+            `slidewise.Features`, whose Specs are described one after another.
         arguments: The other arguments of `rolling`, or of `hopping` if `window` is
             among them.
 
@@ -288,9 +293,9 @@ def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
     """
     hops = {"window", "every"}.intersection(arguments)
     is_hopping = hops or are_hopping(arguments.get("windows"))
-    if isinstance(spec, Spec):
+    if isinstance(spec, Spec | Features):
         is_hopping = spec.is_hopping
-    call = hopping if is_hopping else rolling
+    call: Callable[..., Any] = hopping if is_hopping else rolling
     transform = call(spec=spec, **arguments)
     assert isinstance(transform, _Transform), "no DataFrame is among the arguments"
     return transform.explain(df)
@@ -300,56 +305,79 @@ def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
 class _Transform:
     """A checked call, as a function of its DataFrame."""
 
-    spec: Spec
-    stream: StreamOptions
+    spec: Spec | Features
+    streams: tuple[StreamOptions, ...]
     batch: BatchOptions
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Returns the DataFrame of results."""
         self._check(df)
+        specs, stream = parts_of(self.spec), self.streams[0]
         if df.isStreaming:
             from slidewise.spark.stream import transform_stream
 
-            return transform_stream(df, self.spec, self.stream)
+            return transform_stream(df, specs[0], stream)
         from slidewise.spark import batch
 
-        rows = batch.drop_markers(df, self.stream.marker)
-        rows = batch.drop_deleted(rows, self.spec, self.stream)
-        results = batch.transform_batch(rows, self.spec, self.batch)
-        return batch.add_flags(results, self.stream)
+        results = batch.drop_markers(df, stream.marker)
+        results = batch.drop_deleted(results, specs[0], stream)
+        for spec in specs:
+            results = batch.transform_batch(results, spec, self.batch)
+        return batch.add_flags(results, stream)
 
     def explain(self, df: DataFrame) -> str:
         """Returns the plan as text."""
         self._check(df)
         from slidewise.spark import explanation
 
+        specs = parts_of(self.spec)
         if df.isStreaming:
-            return explanation.explain_stream(df, self.spec, self.stream)
-        return explanation.explain_batch(df, self.spec, self.batch)
+            return explanation.explain_stream(df, specs[0], self.streams[0])
+        plans = [explanation.explain_batch(df, spec, self.batch) for spec in specs]
+        if isinstance(self.spec, Features):
+            named = zip(self.spec.parts, plans, strict=True)
+            plans = [f"{name}: {plan}" for name, plan in named]
+        return "\n\n".join(plans)
 
     def _check(self, df: DataFrame) -> None:
         """Checks the DataFrame, the version of PySpark, and the options for both."""
         from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
+        specs = parts_of(self.spec)
         if df.isStreaming:
+            if isinstance(self.spec, Features):
+                name = next(iter(self.spec.parts))
+                raise SpecError(
+                    "a streaming DataFrame does not take Features, as each Spec has a "
+                    "state by its own keys: give each in a query of its own, such as "
+                    f"rolling(df, features.parts[{name!r}])"
+                )
             check_streams()
-            refuse_mixed(self.spec, "a streaming DataFrame")
-            self.stream.check_stream()
-        else:
-            check_batch()
-            self.stream.check_batch(self.spec)
+            refuse_mixed(specs[0], "a streaming DataFrame")
+            self.streams[0].check_stream()
+            return
+        check_batch()
+        for spec, stream in zip(specs, self.streams, strict=True):
+            stream.check_batch(spec)
 
 
 def _transform(
     caller: str, make: Callable[..., Spec], arguments: Mapping[str, Any]
 ) -> Any:
     """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
-    spec = given_spec(arguments["spec"], given_keywords(arguments), caller, make)
+    spec, request = arguments["spec"], given_keywords(arguments)
+    if make != Spec.make:
+        spec = only_spec(spec, caller, "they have a result per row: use rolling")
+    spec = given_specs(spec, request, caller, make)
     batch = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
-    stream = StreamOptions.make(spec, **{name: arguments[name] for name in _OF_STREAMS})
-    check_order(spec, stream.then_by)
-    transform, df = _Transform(spec, stream, batch), arguments["df"]
+    given = {name: arguments[name] for name in _OF_STREAMS}
+    specs = parts_of(spec)
+    streams = tuple(StreamOptions.make(each, **given) for each in specs)
+    for each in specs:
+        check_order(each, batch.then_by)
+    check_deletes(specs, streams[0].deletes, "call rolling")
+    transform, df = _Transform(spec, streams, batch), arguments["df"]
     return transform if df is None else transform(df)
 
 
