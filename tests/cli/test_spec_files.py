@@ -9,6 +9,7 @@ import pytest
 import slidewise as sw
 from slidewise.cli import main
 from slidewise.cli.stream import check
+from slidewise.io.readers import read_table
 
 ROLLS = [
     *("--on", "t", "--by", "k", "--window", "3", "--window", "2rows"),
@@ -151,3 +152,52 @@ def test_streams_take_a_file(ticks, tmp_path, capsys, monkeypatch):
     error = fails(capsys, "stream", tmp_path, "--spec", spec)
     assert "how long to wait for late rows" in error
     assert given == [sw.Spec.load(spec)]
+
+
+BY_KEY = sw.Spec(on="t", by="k", windows=3, aggs={"n": sw.count()})
+FEATURES = sw.Features(
+    key=BY_KEY, all=BY_KEY.replace(by=None, names="{group}:{agg}", windows=9)
+)
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_rolling_takes_a_file_of_features(ticks, tmp_path, ending):
+    FEATURES.save(tmp_path / "features.json")
+    out = tmp_path / f"out.{ending}"
+    assert run("rolling", ticks, "--spec", tmp_path / "features.json", "-o", out) == 0
+    table = read_table(out).select(["key_n_3", "all:n"])
+    assert table.to_pydict() == {"key_n_3": [1, 1, 1, 1], "all:n": [1, 2, 3, 4]}
+
+
+def test_explain_and_spec_take_a_file_of_features(ticks, tmp_path, capsys):
+    FEATURES.save(tmp_path / "features.json")
+    assert run("explain", ticks, "--spec", tmp_path / "features.json") == 0
+    shown = capsys.readouterr().out
+    for name, part in FEATURES.parts.items():
+        assert f"{name}:\nrolling over t" in shown
+        assert f"results\n  {part.results[0]}\n" in shown
+    assert sw.explain(pq.read_table(ticks), FEATURES) in shown
+    assert run("spec", "--spec", tmp_path / "features.json") == 0
+    assert capsys.readouterr().out == FEATURES.to_json()
+
+
+def test_other_commands_refuse_features_by_name(ticks, tmp_path, capsys):
+    file, out = tmp_path / "features.json", tmp_path / "out.parquet"
+    FEATURES.save(file)
+    for arguments, message in [
+        (
+            ("hopping", ticks),
+            "have one result per row: use slidewise rolling",
+        ),
+        (("stream", tmp_path, "--late", "1s"), "slidewise stream does not take Featur"),
+        (("rolling", ticks, "--plot", "x.svg"), "--plot does not take Features: give "),
+        (("rolling", ticks, "-o", out, "--memory", "1GB"), "a file that is sorted on "),
+        (("rolling", ticks, "--window", "3"), "--window belongs in"),
+    ]:
+        assert message in fails(capsys, *arguments, "--spec", file), arguments
+    sw.Spec(on="t", windows=3, aggs={"n": sw.count()}, names="{group}{window}").save(
+        file
+    )
+    assert "has {group}, the name" in fails(capsys, "rolling", ticks, "--spec", file)
+    flags = ("--on", "t", "--window", "3", "--agg", "n=count", "--names", "{group}")
+    assert "has {group}, the name" in fails(capsys, "rolling", ticks, *flags)

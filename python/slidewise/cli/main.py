@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from slidewise.cli import hopping, rolling, stream
 from slidewise.cli.file_options import add_file_options
-from slidewise.cli.spec_options import add_every, add_spec, read_spec
+from slidewise.cli.spec_options import add_every, add_spec, read_spec, read_specs
 from slidewise.cli.windows import parse_window
 from slidewise.errors import (
     Argument,
@@ -26,6 +26,7 @@ from slidewise.errors import (
     SpecError,
 )
 from slidewise.hints import find_argument
+from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import are_hopping
@@ -275,7 +276,7 @@ def _rolling(options: argparse.Namespace) -> None:
                 f"--window {shlex.quote(text)} has one result per window, not per row: "
                 "use slidewise hopping"
             )
-    rolling.run(options, read_spec(options, hops=False))
+    rolling.run(options, read_specs(options, hops=False))
 
 
 def _hopping(options: argparse.Namespace) -> None:
@@ -290,15 +291,19 @@ def _hopping(options: argparse.Namespace) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    spec = read_spec(options)
-    print("\n".join(_describe(spec)))
+    spec = read_specs(options)
+    named = spec.parts if isinstance(spec, Features) else {"": spec}
+    for name, part in named.items():
+        if name:
+            print(f"{name}:")
+        print("\n".join(_describe(part)))
     if options.file is not None:
         print()
         rolling.explain(options, spec)
 
 
 def _print_spec(options: argparse.Namespace) -> None:
-    spec = read_spec(options)
+    spec = read_specs(options)
     if options.output is None:
         print(spec.to_json(), end="")
     else:

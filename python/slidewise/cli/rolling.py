@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from slidewise.cli.file_options import add_file_options, read_form
 from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
+from slidewise.spec.features import Features, only_spec
 from slidewise.spec.spec import Spec
 
 __all__ = [
@@ -106,7 +108,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def explain(options: argparse.Namespace, spec: Spec) -> None:
+def explain(options: argparse.Namespace, spec: Spec | Features) -> None:
     """Prints how the table in a file would be computed.
 
     Raises:
@@ -120,7 +122,7 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
 
 def read(
     options: argparse.Namespace,
-    spec: Spec,
+    spec: Spec | Features,
     progress: Callable[[float], None] | None = None,
 ) -> pa.Table:
     """The table in the file of a command."""
@@ -138,7 +140,7 @@ def read(
     return readers.with_empty_times(table, Path(options.file), spec)
 
 
-def run(options: argparse.Namespace, spec: Spec) -> None:
+def run(options: argparse.Namespace, spec: Spec | Features) -> None:
     """Runs the command."""
     from slidewise.cli import plots
 
@@ -173,12 +175,17 @@ def check_output(file: Path) -> None:
         raise SpecError(f"-o {file}: there is no folder {str(file.parent)!r}")
 
 
-def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
+def _in_memory(options: argparse.Namespace, spec: Spec | Features) -> None:
     from slidewise.cli import plots
     from slidewise.io import readers
     from slidewise.io.bad_values import batches_of, naming_bad_value
     from slidewise.table.rolling import rolling_spec
 
+    plotted: Any = spec
+    if options.plot is not None:
+        plotted = only_spec(
+            spec, "--plot", "give one of its Specs in a file of its own"
+        )
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
         table = read(options, spec, done)
@@ -191,13 +198,15 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
         show(table, _shown(spec))
     if options.plot is not None:
         with stages.stage("drawing"):
-            plots.draw_rolling(table, spec, options.plot, options.key or ())
+            plots.draw_rolling(table, plotted, options.plot, options.key or ())
     _summarize(table.num_rows, spec, options, stages)
 
 
-def _on_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
+def _on_disk(options: argparse.Namespace, specs: Spec | Features, memory: int) -> None:
     from slidewise.io.out_of_core import LEAST_MEMORY, rolling_file
 
+    way_out = "give --memory unlimited, which reads the whole file"
+    spec: Spec = only_spec(specs, "a file that is sorted on disk", way_out)
     if options.output is None or options.plot is not None:
         raise SpecError(
             f"{options.file} is sorted on disk: give -o FILE for the results, and no "
@@ -281,7 +290,7 @@ def _free_memory() -> int | None:
     return max(min(free, limit - held), 0)
 
 
-def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
+def _on_spark(options: argparse.Namespace, spec: Spec | Features) -> None:
     try:
         from slidewise.cli.spark import roll
     except ImportError as error:
@@ -316,12 +325,12 @@ def show(table: pa.Table, names: Sequence[str]) -> None:
         print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
 
 
-def _shown(spec: Spec) -> list[str]:
+def _shown(spec: Spec | Features) -> list[str]:
     return [*spec.by, spec.on, *spec.results]
 
 
 def _summarize(
-    count: int, spec: Spec, options: argparse.Namespace, stages: Stages
+    count: int, spec: Spec | Features, options: argparse.Namespace, stages: Stages
 ) -> None:
     if not options.quiet:
         speed = format_rate(count * len(spec.results), stages.seconds["rolling"])

@@ -34,6 +34,7 @@ from slidewise.spark.local_session import existing_session, session
 from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.text_times import read_text_times
 from slidewise.spark.versions import to_arrow
+from slidewise.spec.features import Features, parts_of
 from slidewise.spec.spec import Spec
 
 __all__ = ["KINDS", "roll", "running"]
@@ -59,7 +60,7 @@ _BEYOND = r"^[+-]?0*[1-9]\d{19,}$"
 def roll(
     source: str,
     target: str | None,
-    spec: Spec,
+    spec: Spec | Features,
     then_by: Sequence[str] | None,
     preview: int,
     time_format: str | None = None,
@@ -70,7 +71,7 @@ def roll(
     Args:
         source: The file or folder to read.
         target: The folder to write; None to return the first rows.
-        spec: The spec.
+        spec: The spec, or Features.
         then_by: The columns that order rows of equal time.
         preview: The number of first rows to return.
         time_format: The format of times that are text.
@@ -84,7 +85,8 @@ def roll(
         SlidewiseError: If the job fails.
     """
     options = BatchOptions.make(then_by=then_by)
-    check_order(spec, options.then_by)
+    for part in parts_of(spec):
+        check_order(part, options.then_by)
     kind = None if target is None else _kind(target)
     if target is not None and Path(target).exists():
         raise SpecError(f"{target} exists already: Spark writes a new folder")
@@ -92,7 +94,9 @@ def roll(
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
         rows = _read(spark, source, spec, time_format, form)
-        frame = transform_batch(rows, spec, options)
+        frame = rows
+        for part in parts_of(spec):
+            frame = transform_batch(frame, part, options)
         if target is None:
             return to_arrow(frame.limit(preview))
         writer = frame.write.option("header", True)
@@ -176,7 +180,11 @@ def _printing_to(log: Path) -> Iterator[None]:
 
 
 def _read(
-    spark: Any, source: str, spec: Spec, time_format: str | None, form: TextForm
+    spark: Any,
+    source: str,
+    spec: Spec | Features,
+    time_format: str | None,
+    form: TextForm,
 ) -> Any:
     """The rows of a file or folder, times read as from a file without Spark."""
     kind = _kind(source)
@@ -211,7 +219,7 @@ def _with_text(schema: Any, names: Collection[str]) -> Any:
 
 
 def _large_keys(
-    df: Any, reader: Any, source: str, spec: Spec, text: Collection[str]
+    df: Any, reader: Any, source: str, spec: Spec | Features, text: Collection[str]
 ) -> list[str]:
     """The keys with integers beyond int64, which Spark reads as decimals or floats.
 

@@ -10,11 +10,13 @@ from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
+from slidewise.spec.features import Features, load_specs, only_spec
+from slidewise.spec.naming import refuse_group
 from slidewise.spec.query import Query
 from slidewise.spec.spec import EXCLUDE, NAN, OVERFLOW, TIES, Spec
 from slidewise.spec.windows.parse import CLOSED, are_hopping
 
-__all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec"]
+__all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec", "read_specs"]
 
 _NEEDED = ("on", "window", "agg")
 # The options that make a spec, by their names in a namespace.
@@ -42,7 +44,8 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spec",
         metavar="FILE",
-        help="a Spec in a file (.json, .yaml), in place of the options that make one",
+        help="a Spec in a file (.json, .yaml), in place of the options that make one; "
+        "rolling, explain and spec also take Features",
     )
     parser.add_argument("--on", metavar="COLUMN", help="the column of event times")
     parser.add_argument(
@@ -155,14 +158,30 @@ def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
     return dict(pairs)
 
 
-def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
-    """The spec of a command, from its options or from a file.
+def read_specs(
+    options: argparse.Namespace, *, hops: bool | None = None
+) -> Spec | Features:
+    """The spec of a command, from its options or from a file, which may have Features.
 
     Where there is a file, the options that make a spec are removed. `hops` says whether
     the command has a result per window, not per row; None for either.
     """
     if options.spec is not None:
         return _from_file(options, hops)
+    spec = _from_options(options, hops)
+    refuse_group(spec.names)
+    return spec
+
+
+def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
+    """As `read_specs`, for a command that does not take Features."""
+    way_out = "give each Spec in a file of its own"
+    command, specs = f"slidewise {options.command}", read_specs(options, hops=hops)
+    spec: Spec = only_spec(specs, command, way_out)
+    return spec
+
+
+def _from_options(options: argparse.Namespace, hops: bool | None) -> Spec:
     missing = [f"--{name}" for name in _NEEDED if getattr(options, name) is None]
     if missing:
         raise SpecError(
@@ -222,7 +241,7 @@ def _filling(text: str) -> bool | int | float | str:
     return text
 
 
-def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec:
+def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec | Features:
     given = [name for name in _FLAGS if getattr(options, name, None) is not None]
     if given:
         flags = ", ".join("--" + name.replace("_", "-") for name in given)
@@ -233,7 +252,9 @@ def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec:
     for name in _FLAGS:
         if hasattr(options, name):
             delattr(options, name)
-    spec = Spec.load(options.spec)
+    spec = load_specs(options.spec)
+    if isinstance(spec, Spec):
+        refuse_group(spec.names)
     if hops is not None and hops != spec.is_hopping:
         per, command = ("window", "hopping") if spec.is_hopping else ("row", "rolling")
         raise SpecError(

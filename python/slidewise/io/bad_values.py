@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.column_types import is_text
+from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 
 __all__ = ["batches_of", "naming_bad_value"]
@@ -23,7 +24,7 @@ def batches_of(table: pa.Table) -> Batches:
 
 
 @contextmanager
-def naming_bad_value(spec: Spec, batches: Batches) -> Iterator[None]:
+def naming_bad_value(spec: Spec | Features, batches: Batches) -> Iterator[None]:
     """Adds the first text that is not a number to the error that a column does not fit.
 
     Args:

@@ -45,6 +45,7 @@ from slidewise.io.text_form import (
     refuse_duplicates,
 )
 from slidewise.io.writers import writing
+from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 
 __all__ = [
@@ -300,7 +301,7 @@ def arrow_reader(source: pa.NativeFile) -> Any:
         return pa.ipc.open_stream(source)
 
 
-def with_empty_times(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
+def with_empty_times(table: pa.Table, file: Path, spec: Spec | Features) -> pa.Table:
     """Gives a text without rows times of the type that the windows need.
 
     Example:
