@@ -1,5 +1,6 @@
 """`Features` over tables: the columns of separate calls, side by side."""
 
+import inspect
 import random
 from typing import Any
 
@@ -178,3 +179,52 @@ def test_audit_takes_features() -> None:
         assert len(added) == 3 * len(spec.results), name
         assert out.select(added).equals(alone.select(added))
     assert set(out["card_n_60_reason"].to_pylist()) == {"equal"}
+
+
+def of_payments() -> sw.Features:
+    """Fraud features of cards, shops and pairs."""
+    spent = {
+        "n": sw.count(),
+        "spent": sw.sum("amount"),
+        "avg": sw.mean("amount"),
+        "top": sw.max("amount"),
+        "sd": sw.stddev("amount"),
+    }
+    shops = {"shops": sw.count_distinct("shop", windows="24h"), "last": sw.last("t")}
+    common: Any = {"on": "t", "exclude": "self", "fill": {"spent": 0}}
+    days = ["1h", "24h", "7d", "30d"]
+    return sw.Features(
+        card=sw.Spec(by="card", windows=days, aggs=spent | shops, **common),
+        shop=sw.Spec(by="shop", windows=days, aggs=spent, **common),
+        pair=sw.Spec(by=["card", "shop"], windows=days, aggs=spent, **common),
+    )
+
+
+def test_features_of_payments_are_equal_in_training_and_service() -> None:
+    assert len(inspect.getsource(of_payments).splitlines()) <= 20
+    rng, features = random.Random(SEED), of_payments()
+    table = payments(rng, 300).drop_columns(["flag", "came"])
+    hours = sorted(3600 * rng.randrange(900) + row for row in range(300))
+    table = table.set_column(0, "t", pa.array(hours, pa.timestamp("s")))
+    training = sw.rolling(table, features)
+    # What each payment would have been told, by a label of its time and by a service.
+    service = sw.KeyedWindows(features, emit="none", schema=table.schema)
+    for row in range(0, 300, 7):
+        before, one = table.slice(0, row), table.slice(row, 1)
+        label = sw.rolling(before, features, at=one.drop_columns("amount"))
+        (expected,) = training.slice(row, 1).select(features.results).to_pylist()
+        (asked,) = label.select(features.results).to_pylist()
+        assert asked == near(expected)
+        key = {name: one[name][0].as_py() for name in ("card", "shop")}
+        assert service.query(key, at=one["t"][0]) == near(expected)
+        service.ingest(table.slice(row, 7))
+
+
+def near(row: dict[str, Any]) -> dict[str, Any]:
+    """The values; floats about."""
+    return {
+        name: pytest.approx(value, rel=1e-9, abs=1e-9)
+        if isinstance(value, float)
+        else value
+        for name, value in row.items()
+    }

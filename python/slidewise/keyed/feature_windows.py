@@ -126,22 +126,20 @@ class FeatureWindows:
 
     def ingest(self, batch: Any) -> None:
         """Ingests a batch of rows."""
-        before = self._columns, self._known
-        try:
-            with self._changing():
+        before = self._columns, self._known, self._next
+        with self._changing():
+            try:
                 rows = read_rows(batch, self._known)
                 if self._known.schema is None:
                     self.begin(rows.schema)
-                numbers = pa.array(
-                    range(self._next, self._next + len(rows)), pa.int64()
-                )
+                start, self._next = self._next, self._next + len(rows)
+                numbers = pa.array(range(start, self._next), pa.int64())
                 rows = rows.append_column(_ROW, numbers)
                 for name, part in self._parts.items():
                     part.stream.ingest(rows.select(self._columns[name]))
-        except BaseException:
-            self._columns, self._known = before
-            raise
-        self._next += len(rows)
+            except BaseException:
+                self._columns, self._known, self._next = before
+                raise
 
     def advance(self, watermark: Any) -> None:
         """Advances the watermark, and emits the results that are due."""

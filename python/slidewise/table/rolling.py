@@ -18,12 +18,8 @@ from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
 from slidewise.table.asof import PointColumns, query_points_of
-from slidewise.table.kernel_call import (
-    KernelCall,
-    QueryPoints,
-    map_lazily,
-    resolve_threads,
-)
+from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
+from slidewise.table.points import QueryPoints
 from slidewise.table.source import Source
 
 __all__ = ["compute_rolling", "rolling", "rolling_spec"]
