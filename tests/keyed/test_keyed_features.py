@@ -13,6 +13,7 @@ import pytest
 from seeds import SEED
 
 import slidewise as sw
+from slidewise.keyed import transaction
 
 AMOUNTS: dict[str, Any] = {"n": sw.count(), "spent": sw.sum("amount")}
 CARD = sw.Spec(on="t", by="card", windows=[20, 90], aggs=AMOUNTS, closed="left")
@@ -233,6 +234,40 @@ def test_a_batch_that_one_spec_refuses_changes_nothing() -> None:
         assert windows.to_bytes() == before
     windows.ingest({**large, "t": [99]})
     assert windows.collect()["n_n_9"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_batch_that_is_interrupted_is_in_all_specs_or_in_none(
+    monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Also where the transaction of one of them had ended."""
+    windows = sw.KeyedWindows(FEATURES, schema=KINDS, late=50)
+    windows.ingest(payments(random.Random(1), 9))
+    before, left = windows.to_bytes(), [at]
+    state: Any = transaction.State
+    end = state._end
+
+    def stops(self: Any, kind: Any) -> None:
+        left[0] -= 1
+        if left[0] == -1:
+            raise KeyboardInterrupt
+        end(self, kind)
+
+    def ingest(each: sw.KeyedWindows) -> bytes:
+        each.ingest(payments(random.Random(2), 9, start=7))
+        return each.to_bytes()
+
+    expected = ingest(sw.KeyedWindows.from_bytes(before))
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "_end", stops)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(windows)
+    windows.check()
+    assert windows.to_bytes() == expected
+    windows.advance(10**6)
+    again = sw.KeyedWindows.from_bytes(expected)
+    again.advance(10**6)
+    assert windows.collect().equals(again.collect())
 
 
 def test_a_follower_has_the_rows_of_its_leader() -> None:

@@ -29,7 +29,7 @@ from slidewise.keyed.query import LATE
 from slidewise.keyed.snapshots import damaged
 from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.stream import read_rows
-from slidewise.keyed.transaction import State
+from slidewise.keyed.transaction import Commit, State
 from slidewise.keyed.validation import check_deletes
 from slidewise.spec.arguments import check_columns
 from slidewise.spec.features import Features
@@ -96,12 +96,14 @@ class FeatureWindows:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """A block that changes all parts, or if it raises, none."""
+        commit = Commit()
         with ExitStack() as stack:
             for part in self._parts.values():
                 stack.enter_context(part.state)
             for part in self._parts.values():
-                stack.enter_context(part.state.transaction())
+                stack.enter_context(part.state.transaction(commit))
             yield
+            commit.is_done = True
 
     # Rows.
 

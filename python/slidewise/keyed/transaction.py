@@ -21,7 +21,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Directory
 from slidewise.keyed.view import View
 
-__all__ = ["State", "synchronized"]
+__all__ = ["Commit", "State", "synchronized"]
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -33,7 +33,17 @@ _FIELDS = (
     *("query", "delay", "retention"),
 )
 # What a copy does not have.
-_OWN = ("lock", "_owner", "_before", "processor", "view")
+_OWN = ("lock", "_owner", "_before", "_commit", "processor", "view")
+
+
+class Commit:
+    """The commit of a transaction of several states, which is one assignment.
+
+    Attributes:
+        is_done: Whether the changes of all states are to stay.
+    """
+
+    is_done = False
 
 
 class State:
@@ -70,12 +80,15 @@ class State:
     _owner: int
     # The view, fields and pages before an unfinished transaction; None without one.
     _before: tuple[View | None, dict[str, Any], dict[int, SupportsBytes | None]] | None
+    # The commit of that transaction, if other states take part in it.
+    _commit: Commit | None
 
     def __new__(cls) -> Self:
         """A state with a lock of its own."""
         made = super().__new__(cls)
         made._renew_lock()
-        made._before, made.processor, made.view = None, None, None
+        made._before, made._commit = None, None
+        made.processor, made.view = None, None
         _live.add(made)
         return made
 
@@ -187,13 +200,17 @@ class State:
             self.directory = processor.commit()
         return result
 
-    def transaction(self) -> "_Transaction":
-        """A block that is rolled back if it raises; see `_Transaction`."""
-        return _Transaction(self)
+    def transaction(self, commit: Commit | None = None) -> "_Transaction":
+        """A block that is rolled back if it raises; see `_Transaction`.
 
-    def _start(self) -> dict[int, SupportsBytes | None]:
+        With a commit, it is rolled back unless that is done.
+        """
+        return _Transaction(self, commit)
+
+    def _start(self, commit: Commit | None) -> dict[int, SupportsBytes | None]:
         """Starts a transaction, or goes on with one; gives its earlier pages."""
         if self._before is None:
+            self._commit = commit
             fields = {name: getattr(self, name) for name in _FIELDS}
             fields["results"] = [*self.results]
             self._before = (self.view, fields, {})
@@ -211,6 +228,8 @@ class State:
 
         Each step is idempotent: if this is interrupted, the next call repeats them all.
         """
+        if self._commit is not None and self._commit.is_done:
+            self._before = None
         if self._before is None:
             return
         view, _, pages = self._before
@@ -224,7 +243,8 @@ class State:
 
     def _restore_fields(self) -> None:
         """Restores what calls read without the lock, and all other fields."""
-        if self._before is not None:
+        is_done = self._commit is not None and self._commit.is_done
+        if self._before is not None and not is_done:
             view, fields, _ = self._before
             vars(self).update(fields)
             if view is None:
@@ -267,11 +287,12 @@ class _Transaction:
     On entry it gives a dict, which the caller fills with the pages before the changes.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, commit: Commit | None = None) -> None:
         self._state, self._is_part = state, state._before is not None
+        self._commit = commit
 
     def __enter__(self) -> dict[int, SupportsBytes | None]:
-        return self._state._start()
+        return self._state._start(self._commit)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if not self._is_part:
