@@ -140,6 +140,17 @@ def test_a_wrong_document_is_refused(document: Any, message: str) -> None:
         sw.Features.from_json(json.dumps(document))
 
 
+def test_a_spec_is_not_read_from_features() -> None:
+    with pytest.raises(sw.SpecError, match=r"not a Spec: read them by sw\.Features"):
+        sw.Spec.from_json(FEATURES.to_json())
+
+
+def test_features_are_iterated_by_name() -> None:
+    assert [*FEATURES] == ["card", "shop"]
+    assert ("card" in FEATURES, "t" in FEATURES) == (True, False)
+    assert FEATURES["card"] is CARD
+
+
 @pytest.mark.parametrize(
     ("specs", "message"),
     [

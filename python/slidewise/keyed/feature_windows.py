@@ -17,6 +17,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.caching import cached_property
 from slidewise.errors import Argument, SnapshotError, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, refuse_taken, require
@@ -304,14 +305,18 @@ class FeatureWindows:
         with self._changing():
             return self._pack([x.snapshots.changes() for x in self._parts.values()])
 
+    @cached_property
+    def _document(self) -> str | None:
+        """The Features as JSON; None if an aggregation of theirs cannot be imported."""
+        try:
+            return self._features.to_json()
+        except SpecError:
+            return None
+
     def _pack(self, blobs: Sequence[bytes]) -> bytes:
         """Writes the snapshots of the parts."""
-        try:
-            document: str | None = self._features.to_json()
-        except SpecError:  # one of its aggregations cannot be imported
-            document = None
         head = {
-            "document": document,
+            "document": self._document,
             "names": [*self._parts],
             "next": self._next,
             "sizes": [len(blob) for blob in blobs],

@@ -60,7 +60,8 @@ class KeyedWindows:
     or several.
 
     Threads may share an object: calls wait for one another. `query` and `query_many`
-    do not wait if their results can be folded; they see a prefix of the batches.
+    do not wait if their results can be folded; they see a prefix of the batches. Those
+    of `Features` wait, so that the results of all Specs are of the same rows.
     `watermark` and `late_count` may be read at any time. A call from within a call
     (from a function of a custom aggregation) raises `WindowBusyError`.
 
@@ -331,7 +332,8 @@ class KeyedWindows:
 
         Args:
             key: The key: a mapping from the columns of `by=`, a tuple in their order,
-                or the bare value of the only one. Without `by=`, leave it out.
+                or the bare value of the only one. Without `by=`, leave it out. With
+                `Features`, the key columns of all Specs, each once.
             at: A time, as for `advance`, or "latest": the latest time seen, or the
                 watermark if that is later.
             windows: A length, or several, as in the Spec: any up to the horizon, which

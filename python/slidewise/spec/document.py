@@ -96,6 +96,8 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
             f"a Spec is a mapping with on, windows and aggs; got {shorten(document)}"
         )
     given = dict(document)
+    if "features" in given:
+        raise SpecError("these are Features, not a Spec: read them by sw.Features")
     check_version(given.pop("version", VERSION))
     refuse_unknown(given, known, "")
     given = {name: value for name, value in given.items() if value is not None}

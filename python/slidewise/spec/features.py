@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TypeVar
@@ -92,6 +92,10 @@ class Features:
 
     def __getitem__(self, name: str) -> Spec:
         return dict(self.given)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(self.parts)
 
     def __repr__(self) -> str:
         parts = [f"{name}={spec!r}" for name, spec in self.given]
