@@ -505,3 +505,18 @@ def test_a_struct_alone_is_a_mapping_of_columns() -> None:
     windows.ingest(rows)
     with pytest.raises(sw.SpecError, match="a struct as a key goes into a tuple"):
         windows.query({"f": 1})
+
+
+def test_a_mapping_is_as_fast_as_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are answered from the store, without the conversion of a table."""
+    windows = sw.KeyedWindows(
+        on="t", by=["a", "b"], windows=5, aggs={"n": sw.count()}, emit="none"
+    )
+    windows.ingest({"t": [1, 2], "a": [1, 1], "b": ["x", "y"]})
+
+    def convert(*_: Any) -> Any:
+        raise AssertionError("a table is made")
+
+    monkeypatch.setattr("slidewise.keyed.queries.key_table", convert)
+    assert windows.query((1, "y"), at=3) == {"n_5": 1}
+    assert windows.query({"b": "y", "a": 1}, at=3) == {"n_5": 1}

@@ -188,7 +188,7 @@ class FeatureWindows:
             rows = self._rows_of_parts(plus, values)
             results: dict[str, Any] = {}
             for (name, part), row in zip(self._parts.items(), rows, strict=True):
-                own = {each: values[each] for each in part.options.spec.by}
+                own = tuple(values[each] for each in part.options.spec.by)
                 with _naming(name):
                     results |= part.queries.query(own, at, windows, row, valid_until)
             return results

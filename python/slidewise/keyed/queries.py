@@ -15,6 +15,7 @@ from slidewise.keyed.points import (
     Lists,
     Points,
     key_table,
+    key_values,
     keys_of,
     plus_of,
     plus_row,
@@ -57,6 +58,8 @@ class Queries:
         view = self._view_for("query()")
         if valid_until is not False:
             check_bool(valid_until, "valid_until")
+        if isinstance(key, Mapping):  # the store takes values
+            key = (*key_values(self._spec.by, key).values(),)
         if (
             view.reader is not None
             and windows is None
