@@ -46,6 +46,19 @@ def test_files_to_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("spark")
+def test_a_file_of_features(tmp_path: Path) -> None:
+    table = random_table(random.Random(2), 60, keys=3, span=40)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    write_table(table, source)
+    spec = sw.Spec(on="t", by="k", windows=9, aggs={"m": sw.max("x"), "n": sw.count()})
+    features = sw.Features(key=spec, all=spec.replace(by=None))
+    features.save(tmp_path / "features.json")
+    command = ["rolling", str(source), "--spec", str(tmp_path / "features.json")]
+    assert main([*command, "--engine", "spark", "--quiet", "-o", str(target)]) == 0
+    same(pq.read_table(target).sort_by("row"), sw.rolling(table, features))
+
+
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl"])
 def test_text_with_times_in_it(tmp_path: Path, name: str) -> None:
     times = pa.array([0, 5, 61], pa.timestamp("s")).cast(pa.timestamp("us"))
