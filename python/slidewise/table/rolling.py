@@ -6,7 +6,7 @@ the answers to the types of the caller's library.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
@@ -19,8 +19,10 @@ from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
 from slidewise.table.asof import PointColumns, query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
-from slidewise.table.points import QueryPoints
 from slidewise.table.source import Source
+
+if TYPE_CHECKING:
+    from slidewise.table.points import QueryPoints
 
 __all__ = ["compute_rolling", "rolling", "rolling_spec"]
 

@@ -11,7 +11,10 @@
 //! 28 February as it does on 29 March, at an earlier hour.
 //!
 //! Within a local day and between changes of the offset, a window has a constant length or a
-//! constant start ([`Piece`]), so that a pass over sorted times does the arithmetic once a day.
+//! constant start ([`Piece`]). The pieces of some days are found together and kept, so that a
+//! start is a lookup.
+
+use std::sync::OnceLock;
 
 use chrono::{Datelike, Days, Months, NaiveDate};
 
@@ -42,10 +45,25 @@ pub struct Calendar {
     /// Instants from which on local time differs by an offset, in order; the first offset is
     /// that of all earlier times, too.
     changes: Vec<(i64, i64)>,
+    /// The pieces of [`CHUNK`] days each, from [`FIRST`] on.
+    chunks: Vec<OnceLock<Chunk>>,
+}
+
+/// Days after the epoch, from 1800 to 2400.
+const FIRST: i64 = -62_091;
+const LAST: i64 = 157_054;
+const CHUNK: i64 = 256;
+
+/// The pieces of some days, one after another.
+#[derive(Debug, PartialEq, Eq)]
+struct Chunk {
+    pieces: Vec<Piece>,
+    /// Per day, the piece that its first tick is in.
+    days: Vec<u32>,
 }
 
 /// The starts of windows whose ends lie in a range of times.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     from: i64,
     /// Excluded.
@@ -54,6 +72,8 @@ pub struct Piece {
     start: i128,
     /// Whether all windows begin there; otherwise their length is the same.
     fixed: bool,
+    /// See [`Calendar::starts`].
+    pass: u8,
 }
 
 impl Piece {
@@ -85,11 +105,13 @@ impl Calendar {
     /// Without changes, or if a day has no ticks.
     pub fn new(unit: Unit, start: Start, day: i64, changes: Vec<(i64, i64)>) -> Self {
         assert!(!changes.is_empty() && day > 0);
+        let count = (LAST - FIRST) / CHUNK + 1;
         Self {
             unit,
             start,
             day,
             changes,
+            chunks: (0..count).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -119,18 +141,10 @@ impl Calendar {
     pub fn starts(&self, ends: &[i64]) -> (Vec<i64>, Vec<u8>) {
         let mut starts = Vec::with_capacity(ends.len());
         let mut passes = Vec::with_capacity(ends.len());
-        let mut piece = None;
-        let mut pass = 0;
         for &end in ends {
-            let known = match piece.filter(|piece: &Piece| piece.holds(end)) {
-                Some(known) => known,
-                None => {
-                    pass = self.pass(end);
-                    *piece.insert(self.piece(end))
-                }
-            };
-            starts.push(clamped(known.at(end)));
-            passes.push(pass);
+            let piece = self.piece(end);
+            starts.push(clamped(piece.at(end)));
+            passes.push(piece.pass);
         }
         (starts, passes)
     }
@@ -140,9 +154,9 @@ impl Calendar {
         if let Start::With { .. } = self.start {
             return Vec::new();
         }
-        let (_, passes) = self.starts(ends);
-        match passes.iter().any(|pass| *pass > 0) {
-            true => passes,
+        let passes = ends.iter().map(|end| self.piece(*end).pass);
+        match passes.clone().any(|pass| pass > 0) {
+            true => passes.collect(),
             false => Vec::new(),
         }
     }
@@ -167,7 +181,49 @@ impl Calendar {
     }
 
     /// The starts of the window that ends at a time, and of those that end soon after it.
+    #[inline]
     pub fn piece(&self, end: i64) -> Piece {
+        let day = end.div_euclid(self.day) - FIRST;
+        let chunk = usize::try_from(day / CHUNK).ok();
+        let found = chunk.and_then(|chunk| self.chunks.get(chunk));
+        let Some(found) = found.filter(|_| day >= 0) else {
+            return self.computed(end);
+        };
+        let chunk = found.get_or_init(|| self.chunk(FIRST + day / CHUNK * CHUNK));
+        let first = chunk.days.get((day % CHUNK) as usize);
+        let pieces = first.map_or(&[][..], |first| &chunk.pieces[*first as usize..]);
+        let known = pieces.iter().find(|piece| piece.holds(end));
+        known.copied().unwrap_or_else(|| self.computed(end))
+    }
+
+    /// The pieces of the days from one on, as far as int64 has them.
+    #[cold]
+    fn chunk(&self, first: i64) -> Chunk {
+        let (mut pieces, mut days) = (Vec::new(), Vec::new());
+        let mut piece: Option<Piece> = None;
+        for day in first..first + CHUNK {
+            let Some(from) = day.checked_mul(self.day) else {
+                break;
+            };
+            let until = i128::from(from) + i128::from(self.day);
+            let mut at = from;
+            if !piece.is_some_and(|piece| piece.holds(from)) {
+                pieces.push(*piece.insert(self.computed(from)));
+            }
+            days.push(pieces.len() as u32 - 1);
+            while let Some(last) = piece
+                && last.until < until
+                && let Ok(next) = i64::try_from(last.until)
+                && next > at
+            {
+                at = next;
+                pieces.push(*piece.insert(self.computed(next)));
+            }
+        }
+        Chunk { pieces, days }
+    }
+
+    fn computed(&self, end: i64) -> Piece {
         let regime = self.regime(end);
         let now = i128::from(end);
         let local = now + self.offset(regime);
@@ -196,6 +252,7 @@ impl Calendar {
             until: now + rest,
             start,
             fixed,
+            pass: self.pass(end),
         }
     }
 

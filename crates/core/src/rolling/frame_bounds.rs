@@ -2,7 +2,7 @@
 //!
 //! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
-use super::calendar::{Calendar, Piece};
+use super::calendar::Calendar;
 use crate::simd::{SimdTask, dispatch_simd};
 
 /// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
@@ -100,8 +100,6 @@ pub struct FramePointers<'a> {
     ties: FrameUnit,
     lo: usize,
     hi: usize,
-    /// The starts of windows of a calendar, of the last row.
-    piece: Option<Piece>,
 }
 
 impl<'a> FramePointers<'a> {
@@ -113,7 +111,6 @@ impl<'a> FramePointers<'a> {
             ties,
             lo: 0,
             hi: 0,
-            piece: None,
         }
     }
 
@@ -324,10 +321,7 @@ impl<'a> FramePointers<'a> {
     /// Forward only: the caller answers windows again that begin before an earlier one.
     #[inline(always)]
     fn move_lo(&mut self, calendar: &Calendar, now: i64) {
-        let piece = match self.piece.filter(|piece| piece.holds(now)) {
-            Some(piece) => piece,
-            None => *self.piece.insert(calendar.piece(now)),
-        };
+        let piece = calendar.piece(now);
         // `now` may not be in the window, if it is none of its own.
         let least = (piece.at(now) + i128::from(!self.span.closed.left())).min(now.into());
         let least = least.max(i64::MIN.into()) as i64;
