@@ -20,6 +20,7 @@ from slidewise.table.encoding import decode_dictionary
 from slidewise.table.equality import equal_cells
 from slidewise.table.kernel_call import map_lazily
 from slidewise.table.rolling import compute_rolling
+from slidewise.table.source import Source
 
 __all__ = ["audit"]
 
@@ -112,7 +113,7 @@ def audit(
         target = frame(table)
         columns = [*spec.by, at, *moments, *spec.results]
         require(target, [*dict.fromkeys(columns)], "served")
-        source = frame(rows)
+        source = Source(frame(rows))
         names = [PointColumns(at, each.by, ()) for each in specs]
         expected = compute_rolling(source, whole, target, names, threads)
         as_of: Mapping[str, Result] = {}
