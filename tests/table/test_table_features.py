@@ -32,15 +32,18 @@ FRAUD = sw.Features(
 )
 
 
+TEXT = pa.string()
+
+
 def payments(rng: random.Random, rows: int) -> pa.Table:
     return pa.table(
         {
-            "t": [rng.randrange(900) for _ in range(rows)],
-            "card": [rng.choice([*"ABC", None]) for _ in range(rows)],
-            "shop": [rng.choice("xy") for _ in range(rows)],
-            "amount": [rng.randrange(90) for _ in range(rows)],
-            "flag": [rng.random() < 0.1 for _ in range(rows)],
-            "came": [rng.randrange(20) for _ in range(rows)],
+            "t": pa.array([rng.randrange(900) for _ in range(rows)], pa.int64()),
+            "card": pa.array([rng.choice([*"ABC", None]) for _ in range(rows)], TEXT),
+            "shop": pa.array([rng.choice("xy") for _ in range(rows)], TEXT),
+            "amount": pa.array([rng.randrange(90) for _ in range(rows)], pa.int64()),
+            "flag": pa.array([rng.random() < 0.1 for _ in range(rows)], pa.bool_()),
+            "came": pa.array([rng.randrange(20) for _ in range(rows)], pa.int64()),
         }
     )
 
