@@ -12,8 +12,6 @@ from test_batch import expect_same, in_spark, timed
 import slidewise as sw
 from slidewise.spark import hopping, rolling
 
-pytestmark = pytest.mark.rotating
-
 OPTIONS: dict[str, Any] = {
     "names": "{window} {agg}",
     "prefix": "p_",
