@@ -120,8 +120,8 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
         let spans = [Length::Time(short), Length::Time(long), rows].map(|length| Span {
             length,
             closed: match length {
-                Length::Time(_) => closed,
                 Length::Rows(_) => Closed::Right,
+                _ => closed,
             },
             offset: 0,
         });

@@ -150,6 +150,8 @@ impl Table {
             Length::Time(length) => i128::from(length),
             Length::Rows(_) if own => return (time, other) <= (now, row),
             Length::Rows(_) => return age >= 0,
+            Length::Unbounded => i128::MAX / 4,
+            Length::Calendar(_) => unreachable!("no calendar is drawn"),
         };
         let since = self
             .points
@@ -252,7 +254,10 @@ pub(super) fn lengths(random: &mut Random) -> Vec<Span> {
     let mut spans: Vec<Span> = CLOSED
         .into_iter()
         .map(|closed| Span {
-            length: Length::Time(random.pick(&[1, 2, 9, 60, i64::MAX])),
+            length: match random.below(8) {
+                0 => Length::Unbounded,
+                _ => Length::Time(random.pick(&[1, 2, 9, 60, i64::MAX])),
+            },
             closed,
             offset,
         })
