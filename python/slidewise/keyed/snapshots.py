@@ -23,7 +23,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.transaction import State
 from slidewise.spec.spec import Spec
 
-__all__ = ["Snapshots", "damaged", "read_all", "spec_of"]
+__all__ = ["Snapshot", "Snapshots", "damaged", "read_all", "spec_of"]
 
 _SNAPSHOT = Format(b"SWKW", 1)
 _LENGTH = struct.Struct("<Q")

@@ -370,14 +370,14 @@ def _transform(
     if make != Spec.make:
         spec = only_spec(spec, caller, "they have a result per row: use rolling")
     spec = given_specs(spec, request, caller, make)
-    batch = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
+    options = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
     given = {name: arguments[name] for name in _OF_STREAMS}
     specs = parts_of(spec)
     streams = tuple(StreamOptions.make(each, **given) for each in specs)
     for each in specs:
-        check_order(each, batch.then_by)
+        check_order(each, options.then_by)
     check_deletes(specs, streams[0].deletes, "call rolling")
-    transform, df = _Transform(spec, streams, batch), arguments["df"]
+    transform, df = _Transform(spec, streams, options), arguments["df"]
     return transform if df is None else transform(df)
 
 

@@ -62,6 +62,8 @@ class Features:
         ('t', ('card', 'shop'), ('t',), ('t', 'card', 'amount', 'shop'))
         >>> features["shop"].results, [*features.parts], features.is_hopping
         (('n_1h',), ['card', 'shop'], False)
+        >>> features.counts_ticks
+        False
         >>> again = sw.Features.from_json(features.to_json())
         >>> again == features, again.hash == features.hash
         (True, True)
