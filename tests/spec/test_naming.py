@@ -43,7 +43,7 @@ def plain(results: pa.Table, names: tuple[str, ...]) -> pa.Table:
 def test_results_of_tables_are_named() -> None:
     rows = ROWS.drop_columns("n")
     same = plain(sw.rolling(rows, **roll()), sw.Spec(**roll()).results)
-    # The table has a column "n", which is no name of a result here.
+    # The table has a column "n", and no result has that name here.
     assert sw.rolling(rows, **roll(), **NAMED).equals(same)
     assert sw.rolling(ROWS, **roll(windows=3), names="{agg}s").column_names == [
         *ROWS.column_names,

@@ -210,7 +210,7 @@ def test_features_of_payments_are_equal_in_training_and_service() -> None:
     hours = sorted(3600 * rng.randrange(900) + row for row in range(300))
     table = table.set_column(0, "t", pa.array(hours, pa.timestamp("s")))
     training = sw.rolling(table, features)
-    # What each payment would have been told, by a label of its time and by a service.
+    # The results for each payment, by a label of its time and by a service.
     service = sw.KeyedWindows(features, emit="none", schema=table.schema)
     for row in range(0, 300, 7):
         before, one = table.slice(0, row), table.slice(row, 1)

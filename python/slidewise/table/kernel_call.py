@@ -304,7 +304,7 @@ class KernelCall:
             for name, result in parts[0].items()
         }
 
-    @property
+    @cached_property
     def _own_points(self) -> QueryPoints:
         """The rows as query points, without those of the history."""
         keys = [

@@ -22,6 +22,13 @@ _UNITS = {
     "1q": ("months", 3, 92),
     "1y": ("months", 12, 366),
 }
+# Of each pair of ends that belong to a window, the name.
+_CLOSED = {
+    (False, True): "right",
+    (True, False): "left",
+    (True, True): "both",
+    (False, False): "neither",
+}
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 # The epoch is a Thursday.
 _EPOCH_DAY = 3
@@ -103,9 +110,7 @@ class Calendar(Window):
             shift = (first_day - _EPOCH_DAY) % 7
         zone = self.tz if self.tz is not None else ticks.zone
         made = _calendar(unit, count, shift, day, zone)
-        closed = {(True, True): "both", (True, False): "left"}.get(
-            (self.includes_start, self.includes_end), self.closed
-        )
+        closed = _CLOSED[self.includes_start, self.includes_end]
         return Span("calendar", self.reach(ticks), closed, calendar=made)
 
     def reach(self, ticks: Ticks) -> int:
