@@ -45,11 +45,8 @@ impl Calendar {
     /// end with them begin before an earlier one.
     fn out_of_order(&self, ends: &Bound<'_, PyAny>) -> PyResult<ArrowArray> {
         let ends = NumberArray::import_keys(ends, "ends")?;
-        let passes = self.0.passes(ends.values());
-        let numbers = passes.iter().enumerate().filter(|(_, pass)| **pass > 0);
-        let numbers = numbers.map(|(number, _)| number as i64);
-        let numbers = Int64Array::from_iter_values(numbers);
-        Ok(ArrowArray::new(numbers.into_data()))
+        let numbers = self.0.out_of_order(ends.values());
+        Ok(ArrowArray::new(Int64Array::from(numbers).into_data()))
     }
 
     /// The starts of the windows that end at some times, and a number of each, for the passes

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::frame_bounds::clamp;
+use super::frame_bounds::{clamp, positions_in};
 use super::{ArrivalStep, Error, Group, Length, OwnRows, QueryPoints, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
@@ -98,15 +98,6 @@ impl Positions {
             times: order.iter().map(|place| group.times[*place]).collect(),
         }
     }
-
-    /// The positions of an interval of times.
-    fn between(&self, interval: (i128, i128)) -> Range<usize> {
-        let Some((lo, hi)) = clamp(interval) else {
-            return 0..0;
-        };
-        let from = self.times.partition_point(|time| *time < lo);
-        from..self.times.partition_point(|time| *time <= hi)
-    }
 }
 
 /// The fold of a range of positions without one of them.
@@ -153,7 +144,7 @@ fn by_time_without<T: Element, A: Aggregation<T>, S: Sink<T>>(
             if let Length::Rows(_) = span.length {
                 continue;
             }
-            let range = positions.between(query_points.interval(point, *span));
+            let range = positions_in(&positions.times, query_points.interval(point, *span));
             let partial = fold_without(&mut tree, monoid, range, without);
             answers.lower(monoid, &partial);
             answers.put(index, point)?;

@@ -149,16 +149,14 @@ impl Calendar {
         (starts, passes)
     }
 
-    /// The number of the pass of each end; empty if all have the first, 0.
-    pub fn passes(&self, ends: &[i64]) -> Vec<u8> {
+    /// The ends, by number, that are not of the first pass, 0.
+    pub fn out_of_order(&self, ends: &[i64]) -> Vec<i64> {
         if let Start::With { .. } = self.start {
             return Vec::new();
         }
-        let passes = ends.iter().map(|end| self.piece(*end).pass);
-        match passes.clone().any(|pass| pass > 0) {
-            true => passes.collect(),
-            false => Vec::new(),
-        }
+        let numbers = (0..).zip(ends);
+        let later = numbers.filter(|(_, end)| self.piece(**end).pass > 0);
+        later.map(|(number, _)| number).collect()
     }
 
     /// A number that ends with starts out of order do not share: by how many days the start is

@@ -2,6 +2,8 @@
 //!
 //! No overflow is possible: distances between int64 times are unsigned 64-bit numbers.
 
+use std::ops::Range;
+
 use super::calendar::Calendar;
 use crate::simd::{SimdTask, dispatch_simd};
 
@@ -379,6 +381,15 @@ fn outside<const N: usize>(times: &[i64; N], least: i64) -> usize {
 fn any_equal(times: &[i64]) -> bool {
     let pairs = times.iter().zip(&times[1..]);
     pairs.fold(false, |any, (a, b)| any | (a == b))
+}
+
+/// The positions of an interval among times in order.
+pub fn positions_in(times: &[i64], interval: (i128, i128)) -> Range<usize> {
+    let Some((lo, hi)) = clamp(interval) else {
+        return 0..0;
+    };
+    let from = times.partition_point(|time| *time < lo);
+    from..times.partition_point(|time| *time <= hi)
 }
 
 /// An interval clamped to int64; `None` if no time lies in it.

@@ -26,7 +26,7 @@ mod multiset;
 mod rank_chunk;
 mod sliding_hll;
 
-use super::frame_bounds::{FramePointers, clamp};
+use super::frame_bounds::{FramePointers, positions_in};
 use super::output::OutputChunk;
 use super::query_points::{ArrivalStep, QueryPoints, Ranges, Steps};
 use super::sorted_view::{Dense, Numbers, Sorted};
@@ -347,14 +347,8 @@ impl HolisticRun<'_, '_, '_> {
                     }
                     ArrivalStep::Query { point } => point,
                 };
-                let (from, to) = match clamp(query_points.interval(point, span)) {
-                    Some((lo, hi)) => (
-                        times.partition_point(|time| *time < lo),
-                        times.partition_point(|time| *time <= hi),
-                    ),
-                    None => (0, 0),
-                };
-                let (from, to) = (group[0] + from, group[0] + to);
+                let range = positions_in(times, query_points.interval(point, span));
+                let (from, to) = (group[0] + range.start, group[0] + range.end);
                 window.go(multiset, (from, to), &arrived);
                 let own = query_points.own.map(|own| positions[own.of(point)]);
                 match own.filter(|own| (from..to).contains(own)) {
