@@ -10,7 +10,7 @@ import gc
 import math
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis.internal.conjecture import engine
@@ -42,26 +42,47 @@ def limit_of(item: pytest.Item) -> float:
     return float(item.config.getini("timeout")) if given is None else given
 
 
+def case_of(item: pytest.Item) -> str | None:
+    """The test of which the item is a case."""
+    return item.nodeid.partition("[")[0] if hasattr(item, "callspec") else None
+
+
+def spark_module_of(item: pytest.Item) -> str | None:
+    """The module of a test with Spark, which takes seconds."""
+    return item.path.name if item.path.parent.name == "spark" else None
+
+
+def draw(
+    items: list[pytest.Item], group: Callable[[pytest.Item], str | None]
+) -> list[pytest.Item]:
+    """Keeps of each group the third, at least one, that the seed draws."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if (name := group(item)) is not None:
+            groups.setdefault(name, []).append(item)
+    kept = {
+        item
+        for name, members in groups.items()
+        for item in random.Random(f"{SEED} {name}").sample(
+            members, math.ceil(len(members) / 3)
+        )
+    }
+    return [item for item in items if group(item) is None or item in kept]
+
+
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Of the cases of a test a third run each day, at least one: the seed draws them.
+    """Draws a third of the cases of each test, then of the tests of each Spark module.
 
-    All run with SLIDEWISE_EVERY_CASE, or if cases are named or selected.
+    All run with SLIDEWISE_EVERY_CASE, or if tests are named or selected.
     """
     named = any("::" in arg for arg in config.args) or config.option.keyword
     if named or "SLIDEWISE_EVERY_CASE" in os.environ:
         return
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if hasattr(item, "callspec"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    others: set[pytest.Item] = set()
-    for test, of_test in cases.items():
-        draw = random.Random(f"{SEED} {test}")
-        others.update(draw.sample(of_test, len(of_test) - math.ceil(len(of_test) / 3)))
-    config.hook.pytest_deselected(items=list(others))
-    items[:] = [item for item in items if item not in others]
+    kept = draw(draw(items, case_of), spark_module_of)
+    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
+    items[:] = kept
 
 
 def pytest_collection_finish() -> None:
