@@ -229,6 +229,7 @@ def test_reactive_evicts_anywhere():
         ("fiba_published", {"arity": 2, "bulk": False}),
         ("fiba_published", {"arity": 8, "free_list": False}),
         ("flat_fat", {"capacity": 3}),
+        ("reactive", {"capacity": 300}),
     ],
 )
 def test_parameters(algorithm, parameters):

@@ -3,13 +3,14 @@
 use slidewise_core::window::planned::algorithm::{Allowed, Parameter, Properties};
 
 use crate::btree::Options;
+use crate::reactive::MIN_CAPACITY;
 
 /// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     Amta,
     FlatFat { capacity: usize },
-    Reactive,
+    Reactive { capacity: usize },
     BInt,
     DabaChain,
     DabaLate { bound: i64 },
@@ -29,6 +30,15 @@ const ARITY: Parameter = Parameter {
     default: 4,
     allowed: Allowed::OneOf(&[2, 4, 8, 16]),
 };
+
+/// Entries for which there is always room.
+const fn capacity(default: i64) -> Parameter {
+    Parameter {
+        name: "capacity",
+        default,
+        allowed: Allowed::From(1),
+    }
+}
 
 const fn flag(name: &'static str) -> Parameter {
     Parameter {
@@ -55,11 +65,7 @@ pub static ALGORITHMS: [(Properties, Make); 11] = [
         Properties {
             name: "flat_fat",
             ranges: true,
-            parameters: &[Parameter {
-                name: "capacity",
-                default: 64,
-                allowed: Allowed::From(1),
-            }],
+            parameters: &[capacity(64)],
             ..Properties::SHARED
         },
         |given| Algorithm::FlatFat {
@@ -70,9 +76,12 @@ pub static ALGORITHMS: [(Properties, Make); 11] = [
         Properties {
             name: "reactive",
             ranges: true,
+            parameters: &[capacity(MIN_CAPACITY as i64)],
             ..Properties::IN_ORDER
         },
-        |_| Algorithm::Reactive,
+        |given| Algorithm::Reactive {
+            capacity: given[0] as usize,
+        },
     ),
     (
         Properties {

@@ -116,7 +116,9 @@ impl<T: Element> Visitor<T> for Alone {
         match self.algorithm {
             Algorithm::Amta => self.in_order(Amta::new(monoid)),
             Algorithm::FlatFat { capacity } => self.in_order(FlatFatQueue::new(monoid, capacity)),
-            Algorithm::Reactive => self.on(Reactive::new(monoid, ties)),
+            Algorithm::Reactive { capacity } => {
+                self.on(Reactive::with_capacity(monoid, ties, capacity))
+            }
             Algorithm::BInt => self.in_order(BInt::new(monoid)),
             Algorithm::DabaChain => self.in_order(DabaChain::new(monoid, 1)),
             Algorithm::DabaLate { bound } => self.on(DabaLate::new(monoid, ties, bound)),

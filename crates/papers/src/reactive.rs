@@ -8,7 +8,8 @@
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict, evict(t): 0 combines at once, amortised O(1) moves;    |
 //! |        | query: m (1 + ⌈log₂(n/m)⌉) for m events since the last, and 2 log₂ n  |
-//! |        | more if the buffer is inverted; range: 2 log₂ n                       |
+//! |        | more if the buffer is inverted and ⊗ does not commute; range:         |
+//! |        | 2 log₂ n                                                              |
 //! | space  | 44 to 104 bytes per entry of a sum of int64: a time and 2 to 8        |
 //! |        | partials                                                              |
 //! | choose | in-order streams whose entries are taken back out of order            |
@@ -31,18 +32,21 @@
 //! per node, until the buffer is next compacted or resized. Resizing waits with the
 //! combines for the next query.
 
-use crate::fifo::flat_fat::FlatFat;
+use crate::fifo::flat_fat::{FlatFat, least_capacity};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::fifo::checks::check_times;
 use slidewise_core::window::{Batch, Refused, Ties, Window};
 
-const MIN_CAPACITY: usize = 8;
+/// The least capacity, if none is given.
+pub const MIN_CAPACITY: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct Reactive<M: Monoid> {
     ties: Ties,
     fat: FlatFat<M>,
+    /// The least capacity: a power of two.
+    least: usize,
     times: Vec<i64>,
     front: usize,
     span: usize,
@@ -54,10 +58,18 @@ pub struct Reactive<M: Monoid> {
 
 impl<M: Monoid> Reactive<M> {
     pub fn new(monoid: M, ties: Ties) -> Self {
+        Self::with_capacity(monoid, ties, MIN_CAPACITY)
+    }
+
+    /// An empty window with room for `capacity` entries, rounded up to a power of two, that
+    /// never has less: as long as it suffices, no event moves entries but over holes.
+    pub fn with_capacity(monoid: M, ties: Ties, capacity: usize) -> Self {
+        let least = least_capacity(capacity);
         Self {
             ties,
-            fat: FlatFat::with_capacity(monoid, MIN_CAPACITY),
-            times: vec![0; MIN_CAPACITY],
+            fat: FlatFat::with_capacity(monoid, least),
+            least,
+            times: vec![0; least],
             front: 0,
             span: 0,
             tuples: 0,
@@ -77,8 +89,10 @@ impl<M: Monoid> Reactive<M> {
         self.times[self.slot(at)]
     }
 
+    /// Notes a leaf; in a full buffer an insert takes the one that the evict left.
     fn change(&mut self, slot: usize) {
-        if self.changed.len() < self.capacity() {
+        let is_noted = self.changed.last() == Some(&(slot as u32));
+        if !is_noted && self.changed.len() < self.capacity() {
             self.changed.push(slot as u32);
         }
     }
@@ -207,7 +221,7 @@ impl<M: Monoid> Reactive<M> {
         self.fat.set_span(self.front, self.span);
         self.fat.clear_leaf(slot);
         self.change(slot);
-        if 4 * self.tuples < self.capacity() && self.capacity() > MIN_CAPACITY {
+        if 4 * self.tuples < self.capacity() && self.capacity() > self.least {
             self.resize(self.capacity() / 2);
         }
     }
@@ -265,10 +279,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
 
     fn query(&mut self) -> M::Partial {
         self.trigger();
-        if self.front + self.span <= self.capacity() {
-            return self.fat.aggregate();
-        }
-        self.fat.circular(self.front, self.span)
+        self.fat.whole(self.front, self.span)
     }
 
     fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
@@ -291,7 +302,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
     }
 
     fn clear(&mut self) {
-        *self = Self::new(self.fat.monoid().clone(), self.ties);
+        *self = Self::with_capacity(self.fat.monoid().clone(), self.ties, self.least);
     }
 
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
@@ -314,7 +325,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
         if self.span > 0 && !(held(0) && held(self.span - 1)) {
             return Err("a hole at an end".into());
         }
-        if capacity > MIN_CAPACITY && 4 * self.tuples < capacity {
+        if capacity > self.least && 4 * self.tuples < capacity {
             return Err(format!("{} entries in {capacity}", self.tuples));
         }
         let times: Vec<i64> = (0..self.span).map(|at| self.time(at)).collect();
@@ -350,9 +361,10 @@ impl<M: Monoid> Window<M> for Reactive<M> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let span = input.length::<i64>()?;
         let (capacity, front) = (u64::read(input)?, u64::read(input)?);
+        let least = self.least as u64;
         let fits = capacity.is_power_of_two()
-            && capacity >= MIN_CAPACITY as u64
-            && (capacity == MIN_CAPACITY as u64 || capacity / 4 <= span as u64);
+            && capacity >= least
+            && (capacity == least || capacity / 4 <= span as u64);
         if !fits || span as u64 > capacity || front >= capacity {
             return damaged(format!("{span} of {capacity} leaves from {front} on"));
         }

@@ -8,7 +8,8 @@
 //! | laws   | associative                                                           |
 //! | costs  | new: n − 1 combines; update of m locations: m (1 + ⌈log₂(n/m)⌉);      |
 //! |        | aggregate: 0; prefix, suffix: log₂ n; range: 2 log₂ n. As a window:   |
-//! |        | insert, evict: 0, the next query updates what changed                 |
+//! |        | insert, evict: 0, the next query updates what changed and takes, if   |
+//! |        | ⊗ does not commute and the buffer is inverted, up to 2 log₂ n more    |
 //! | space  | 52 to 120 bytes per entry of a sum of int64: a time, a value and 2 to |
 //! |        | 4 partials                                                            |
 //! | choose | for many ranges over one stream, of a known length                    |
@@ -17,7 +18,7 @@
 //! Leaf i lies at n + i, the children of node v at 2v and 2v + 1, the root at 1. A change of
 //! leaves is propagated level by level, so that shared ancestors are made anew once. A
 //! window uses the leaves as a circular buffer; if that is *inverted* (its back before its
-//! front), the answer is suffix(front) ⊗ prefix(back).
+//! front), the answer is suffix(front) ⊗ prefix(back), or the root where ⊗ commutes.
 //!
 //! # Invariants (checked by `check`)
 //! 1. n is a power of two.
@@ -40,7 +41,13 @@ use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::fifo::shared::Shared;
 
 /// The most leaves that are made before there are values for them.
-const AHEAD: usize = 1 << 16;
+const AHEAD: usize = 1 << 20;
+
+/// The leaves made for a window of which a capacity is given. A very large one is grown
+/// into, so that a number alone takes no memory.
+pub fn least_capacity(capacity: usize) -> usize {
+    capacity.clamp(1, AHEAD).next_power_of_two()
+}
 
 /// The leaves that hold a value; the others are ⊥.
 #[derive(Clone, Debug)]
@@ -217,10 +224,41 @@ impl<M: Monoid> FlatFat<M> {
     /// Makes anew what depends on these leaves, which were written or are ⊥ now.
     pub fn update(&mut self, slots: &[u32]) {
         let capacity = self.capacity();
-        if slots.len() >= capacity {
-            self.rebuild();
+        match *slots {
+            _ if slots.len() >= capacity => self.rebuild(),
+            [slot] => self.climb(slot as usize, slot as usize),
+            [one, other] => self.climb(one as usize, other as usize),
+            _ => self.update_levels(slots),
+        }
+    }
+
+    /// Makes anew what is above two leaves, or one: level by level, until their paths meet.
+    fn climb(&mut self, one: usize, other: usize) {
+        let capacity = self.capacity();
+        let (mut one, mut other) = (capacity + one, capacity + other);
+        if let Live::Span { len, .. } = self.live
+            && len == capacity
+            && one == other
+        {
+            while one > 1 {
+                one /= 2;
+                let (left, right) = (&self.nodes[2 * one], &self.nodes[2 * one + 1]);
+                self.nodes[one] = self.monoid.combine(left, right);
+            }
             return;
         }
+        while one > 1 {
+            (one, other) = (one / 2, other / 2);
+            self.pull(one);
+            if one != other {
+                self.pull(other);
+            }
+        }
+    }
+
+    /// Makes anew what is above leaves, level by level.
+    fn update_levels(&mut self, slots: &[u32]) {
+        let capacity = self.capacity();
         let mut work = std::mem::take(&mut self.work);
         let parents = slots.iter().map(|slot| (capacity + *slot as usize) / 2);
         work.extend(parents.filter(|node| *node > 0));
@@ -324,6 +362,15 @@ impl<M: Monoid> FlatFat<M> {
         }
     }
 
+    /// The fold of all leaves that hold values, the oldest of which is the one at `front`.
+    pub fn whole(&self, front: usize, len: usize) -> M::Partial {
+        if front + len <= self.capacity() || self.monoid.commutative() {
+            self.aggregate()
+        } else {
+            self.circular(front, len)
+        }
+    }
+
     /// The fold of `len` leaves from `front` on, circularly.
     pub fn circular(&self, front: usize, len: usize) -> M::Partial {
         let capacity = self.capacity();
@@ -389,10 +436,9 @@ pub struct FlatFatQueue<M: Monoid> {
 }
 
 impl<M: Monoid> FlatFatQueue<M> {
-    /// An empty queue with room for `capacity` values, rounded up to a power of two. A
-    /// very large one is grown into, so that a number alone takes no memory.
+    /// An empty queue with room for `capacity` values, rounded up to a power of two.
     pub fn new(monoid: M, capacity: usize) -> Self {
-        let least = capacity.clamp(1, AHEAD).next_power_of_two();
+        let least = least_capacity(capacity);
         Self {
             fat: FlatFat::with_capacity(monoid, least),
             least,
@@ -406,8 +452,10 @@ impl<M: Monoid> FlatFatQueue<M> {
         (self.front + at) & (self.fat.capacity() - 1)
     }
 
+    /// Notes a leaf; in a full buffer an insert takes the one that the evict left.
     fn change(&mut self, slot: usize) {
-        if self.changed.len() < self.fat.capacity() {
+        let is_noted = self.changed.last() == Some(&(slot as u32));
+        if !is_noted && self.changed.len() < self.fat.capacity() {
             self.changed.push(slot as u32);
         }
     }
@@ -468,10 +516,7 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
 
     fn query(&mut self) -> M::Partial {
         self.trigger();
-        if self.front + self.len <= self.fat.capacity() {
-            return self.fat.aggregate();
-        }
-        self.fat.circular(self.front, self.len)
+        self.fat.whole(self.front, self.len)
     }
 
     fn query_part(&mut self, from: usize, to: usize) -> M::Partial {

@@ -3,13 +3,17 @@
 
 use crate::common::Random;
 use crate::common::costs::sizes;
-use crate::common::monoids::Affine;
-use crate::suite::drive::{Do, combines, counted, drive, on_all_paths, pairs, queue, update_bound};
+use crate::common::monoids::{Affine, Tally};
+use crate::suite::drive::{
+    Do, combines, counted, drive, on_all_paths, pairs, queue, update_bound, window,
+};
 use crate::suite::fifo_costs::{filled, value};
+use slidewise_core::window::Ties;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_papers::fifo::amta::Amta;
 use slidewise_papers::fifo::b_int::BInt;
 use slidewise_papers::fifo::flat_fat::{FlatFat, FlatFatQueue};
+use slidewise_papers::reactive::Reactive;
 
 #[test]
 fn flat_fat_keeps_theorem_4_2() {
@@ -171,6 +175,44 @@ fn flat_fat_slides_for_logs() {
         let spent = combines(|| fifo.query_last(n / 2 + 1));
         assert!(spent <= 2 * u64::from(log) + 1, "{spent} for a half of {n}");
     }
+}
+
+/// Where ⊗ commutes the root is the answer: a slide is the path of a leaf, or of the two
+/// that a buffer with room has.
+#[test]
+fn the_root_answers_commutative_slides() {
+    for log in sizes().filter(|log| *log > 0) {
+        let capacity = 1_usize << log;
+        for n in [capacity / 2 + 1, 3 * capacity / 4, capacity] {
+            let path = u64::from(log);
+            let most = if n == capacity { path } else { 2 * path - 1 };
+            let fat = || queue(FlatFatQueue::new(Tally::<0>, capacity));
+            let reactive = || window(Reactive::with_capacity(Tally::<0>, Ties::Keep, capacity));
+            let spent = [slides(n, fat()), slides(n, reactive())];
+            for (least, worst) in spent {
+                assert!(worst <= most, "{worst} for a slide of {n} in {capacity}");
+                if n == capacity {
+                    assert_eq!((least, worst), (path, path), "a slide of {n}");
+                }
+            }
+        }
+    }
+}
+
+/// The fewest and the most combines of a slide, over as many as there are entries.
+fn slides(n: usize, mut step: impl FnMut(Do)) -> (u64, u64) {
+    (0..n).for_each(|_| step(Do::Insert));
+    step(Do::Query);
+    let spent = (0..n.min(5000)).map(|_| {
+        combines(|| {
+            [Do::Evict, Do::Insert, Do::Query]
+                .into_iter()
+                .for_each(&mut step)
+        })
+    });
+    let spent: Vec<u64> = spent.collect();
+    let ends = (spent.iter().min(), spent.iter().max());
+    (*ends.0.expect("slides"), *ends.1.expect("slides"))
 }
 
 /// Doubling and halving are paid by the inserts and evicts that led there.
