@@ -271,7 +271,12 @@ impl Component {
             }
             Op::BitXor => out[at] = whole[at] ^ oldest[at],
             _ if !left => self.identity(out),
-            Op::SumF | Op::Logs => {
+            // What has saturated stays so, and the rest is folded anew.
+            Op::SumSquaresI => match get_i128(whole, at) {
+                i128::MAX => put_i128(out, at, i128::MAX),
+                whole => put_i128(out, at, whole - get_i128(oldest, at)),
+            },
+            Op::SumF | Op::SumSquaresF | Op::Logs => {
                 let (whole, oldest) = (Twofold::from_words(&whole[at..]), &oldest[at..]);
                 put(
                     out,
@@ -291,9 +296,10 @@ impl Component {
     /// Whether [`Component::inverse`] can remove this partial.
     pub fn undoes(&self, partial: &[u64]) -> bool {
         match self.op {
-            Op::SumF | Op::Logs | Op::SquaresF { .. } | Op::SquaresI { .. } => {
+            Op::SumF | Op::SumSquaresF | Op::Logs | Op::SquaresF { .. } | Op::SquaresI { .. } => {
                 Twofold::from_words(&partial[self.at..]).is_finite()
             }
+            Op::SumSquaresI => get_i128(partial, self.at) != i128::MAX,
             _ => true,
         }
     }

@@ -162,6 +162,8 @@ impl Op {
                 | Self::Logs
                 | Self::SquaresF { .. }
                 | Self::SquaresI { .. }
+                | Self::SumSquaresI
+                | Self::SumSquaresF
                 | Self::BitXor
         )
     }

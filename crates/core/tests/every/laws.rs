@@ -219,7 +219,13 @@ fn every_aggregation_obeys_what_it_declares() {
             }
         }
     }
-    for kind in [Kind::Sum, Kind::Mean, Kind::Stddev, Kind::BitXor] {
+    for kind in [
+        Kind::Sum,
+        Kind::SumOfSquares,
+        Kind::Mean,
+        Kind::Stddev,
+        Kind::BitXor,
+    ] {
         assert!(invertible.contains(&kind), "{kind:?}");
         assert!(!selective.contains(&kind), "{kind:?}");
     }
