@@ -26,7 +26,7 @@ from slidewise.keyed.formats import BROKEN, Format, checked_ints
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import check_row, key_values, refuse_plus
 from slidewise.keyed.python_rows import PythonRows
-from slidewise.keyed.query import LATE
+from slidewise.keyed.query import AHEAD, LATE
 from slidewise.keyed.snapshots import damaged
 from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.stream import read_rows
@@ -60,6 +60,7 @@ class FeatureWindows:
         _check_options(features, options)
         self._features, self._state = features, state
         self._parts: dict[str, SpecWindows] = {}
+        self._clock = options["clock"]
         emit = options["emit"] or "final"
         for name, spec in features.parts.items():
             with _naming(name):
@@ -116,21 +117,30 @@ class FeatureWindows:
         options = self._first.options
         if options.emit != "none":
             refuse_taken(frame(empty_table(schema)), self._features.results)
-        columns = {}
+        schemas = {}
         for name, part in self._parts.items():
             deletes = () if part.options.deletes is None else (part.options.deletes,)
             read = {*part.options.spec.columns, *part.options.then_by, *deletes}
             own = [
                 field for field in schema if part is self._first or field.name in read
             ]
-            columns[name] = [*(field.name for field in own), _ROW]
-            part.stream.begin(pa.schema([*own, pa.field(_ROW, pa.int64())]))
-        self._columns, self._known = columns, PythonRows(self._features.on, schema)
+            schemas[name] = pa.schema([*own, pa.field(_ROW, pa.int64())])
+        with self._clock.held():
+            for name, part in self._parts.items():
+                part.stream.begin(schemas[name])
+        self._columns = {name: own.names for name, own in schemas.items()}
+        self._known = PythonRows(self._features.on, schema)
+
+    def resume(self) -> None:
+        """Looks at the clock for the first time in this process."""
+        with self._clock.held():
+            for part in self._parts.values():
+                part.stream.resume()
 
     def ingest(self, batch: Any) -> None:
         """Ingests a batch of rows."""
         before = self._columns, self._known, self._next
-        with self._changing():
+        with self._changing(), self._clock.held():
             try:
                 rows = read_rows(batch, self._known)
                 if self._known.schema is None:
@@ -143,6 +153,12 @@ class FeatureWindows:
             except BaseException:
                 self._columns, self._known, self._next = before
                 raise
+
+    def tick(self) -> None:
+        """Looks at the clock, and lets the watermark follow it."""
+        with self._changing(), self._clock.held():
+            for part in self._parts.values():
+                part.stream.tick()
 
     def advance(self, watermark: Any) -> None:
         """Advances the watermark, and emits the results that are due."""
@@ -169,9 +185,9 @@ class FeatureWindows:
                 table = table.take(pc.index_in(numbers, value_set=table[_ROW]))
             for name in part.options.spec.results:
                 joined = joined.append_column(table.schema.field(name), table[name])
-        names = [name for name in joined.column_names if name not in (_ROW, LATE)]
-        flags = [LATE] if self._first.options.flags else []
-        return joined.select([*names, *flags])
+        apart = (_ROW, LATE, AHEAD)
+        names = [name for name in joined.column_names if name not in apart]
+        return joined.select([*names, *self._first.options.flags])
 
     # Queries.
 
@@ -257,6 +273,11 @@ class FeatureWindows:
         """The number of late rows, which are late for all parts."""
         return self._first.late_count
 
+    @property
+    def ahead_count(self) -> int:
+        """The number of rows ahead of the clock, which all parts compare with it."""
+        return self._first.ahead_count
+
     def keys(self) -> dict[str, pa.Table]:
         """The keys of each part that have rows, each with its latest time."""
         return {name: part.keys() for name, part in self._parts.items()}
@@ -292,6 +313,7 @@ class FeatureWindows:
             part.check()
             assert part.watermark == self.watermark, "one watermark"
             assert part.late_count == self.late_count, "rows are late for all"
+            assert part.ahead_count == self.ahead_count, "or ahead for all"
 
     # Snapshots.
 

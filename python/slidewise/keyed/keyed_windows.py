@@ -1,6 +1,6 @@
 """`KeyedWindows`: windows of many keys over a stream, in one process."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.hints import with_hints
+from slidewise.keyed.clock import Clock
 from slidewise.keyed.feature_windows import FeatureWindows, SavedFeatures, are_features
 from slidewise.keyed.formats import BROKEN
 from slidewise.keyed.options import Options
@@ -33,6 +34,7 @@ __all__ = ["KeyedWindows"]
 # The arguments that a snapshot holds.
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
+    *("ahead", "idle"),
 )
 
 
@@ -62,8 +64,8 @@ class KeyedWindows:
     Threads may share an object: calls wait for one another. `query` and `query_many`
     do not wait if their results can be folded; they see a prefix of the batches. Those
     of `Features` wait, so that the results of all Specs are of the same rows.
-    `watermark` and `late_count` may be read at any time. A call from within a call
-    (from a function of a custom aggregation) raises `WindowBusyError`.
+    `watermark`, `late_count` and `ahead_count` may be read at any time. A call from
+    within a call (from a function of a custom aggregation) raises `WindowBusyError`.
 
     A child of a fork (gunicorn `--preload`, multiprocessing) has a copy of its own. A
     call that another thread had not ended is in it as a whole or not at all; the child
@@ -78,7 +80,10 @@ class KeyedWindows:
         emit: "arrival", "final", "update", "change", "slide" or "none", as above.
             Default "final", and for hopping windows "slide".
         late: The delay of the watermark behind the latest time seen: a duration such as
-            "10m", a timedelta, or an int for integer times.
+            "10m", a timedelta, or an int for integer times. A row at the watermark is
+            late, as in Spark. So with 0 the rows of the latest time are late, once
+            `advance` was called; one tick (1 for integer times, "1us" for timestamps in
+            microseconds) keeps them.
         late_rows: The treatment of late rows. "drop" drops and counts them. "flag" also
             emits them, without results and with `_late` true (for "arrival" and
             "final"). "correct" accepts rows that are behind the watermark by less than
@@ -89,6 +94,20 @@ class KeyedWindows:
             key is emitted again, not those before it. "correct" supports neither
             sessions, nor windows that rows close or begin, nor `empty=True`, nor
             `rows(n)` alone.
+        ahead: How far the time of a row may be after the clock, of the type of `late`;
+            default: any distance. A row that is further *ahead* never moves the
+            watermark. It is dropped and counted in `ahead_count`; unless `late_rows` is
+            "drop", "arrival" and "final" also emit it, without results and with
+            `_ahead` true.
+        idle: If no row came for that long, the watermark goes on from where it was, at
+            the pace of the clock, until rows come again; before the first `advance`,
+            from the latest time minus `late`. `tick` and `ingest` look at the clock,
+            and rows that are ahead do not count. Default: it waits for rows. The time
+            between a snapshot and its restoration does not count.
+        clock: Returns the time: as `time.time`, the default, or a datetime; one without
+            a zone is in UTC, as are times without one. For integer times and durations,
+            of which there is no default, a time in their units. A reading before the
+            last one counts as no time since then; `ahead` takes it as it is.
         keep: The least time for which rows are kept behind the watermark, of the type
             of `late`: the horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
@@ -154,6 +173,9 @@ class KeyedWindows:
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",
+        ahead: WindowLike | None = None,
+        idle: WindowLike | None = None,
+        clock: Callable[[], Any] | None = None,
         keep: WindowLike | None = None,
         then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
@@ -165,6 +187,9 @@ class KeyedWindows:
             "emit": emit,
             "late": late,
             "late_rows": late_rows,
+            "ahead": ahead,
+            "idle": idle,
+            "clock": Clock.given(clock, ahead, idle),
             "keep": keep,
             "then_by": then_by,
             "deletes": deletes,
@@ -227,6 +252,7 @@ class KeyedWindows:
                 times, otherwise a date, datetime, numpy.datetime64, pandas Timestamp or
                 Arrow scalar, with a zone if the column has one. Default: the latest
                 time seen minus `late`. A time before the watermark changes nothing.
+                With `schema=` it may come before the first row.
 
         Raises:
             SpecError: If it is not such a time, or not a whole number of the column's
@@ -252,6 +278,33 @@ class KeyedWindows:
             [9]
         """
         self._windows.stream.advance(watermark)
+
+    @synchronized
+    def tick(self) -> None:
+        """Looks at the clock: after `idle=` without rows, the watermark follows it.
+
+        `ingest` does the same first, also with an empty batch. A service calls it from
+        time to time, so that results do not wait for rows. Without `idle=` it does
+        nothing.
+
+        Raises:
+            ResultOverflowError: As for `advance`.
+
+        Cost: as for `advance`.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> now = 100
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2,
+            ...                     idle=10, clock=lambda: now)
+            >>> w.ingest(pa.table({"t": [97, 99]}))
+            >>> w.advance()
+            >>> now = 113  # for 13, no row came
+            >>> w.tick()
+            >>> w.watermark, w.collect()["t"].to_pylist()
+            (100, [97, 99])
+        """
+        self._windows.stream.tick()
 
     @synchronized
     def collect(self) -> pa.Table:
@@ -469,6 +522,23 @@ class KeyedWindows:
         """
         return self._windows.late_count
 
+    @property
+    def ahead_count(self) -> int:
+        """The number of rows that were further after the clock than `ahead=`.
+
+        Cost: O(1).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, ahead=60,
+            ...                     clock=lambda: 100)
+            >>> w.ingest(pa.table({"t": [99, 4_102_444_800]}))
+            >>> w.advance()
+            >>> w.ahead_count, w.watermark
+            (1, 99)
+        """
+        return self._windows.ahead_count
+
     @synchronized
     def keys(self) -> Any:
         """Returns the keys that have rows in the horizon, each with its latest time.
@@ -649,6 +719,7 @@ class KeyedWindows:
         spec: Spec | Features | None = None,
         *,
         changes: Iterable[bytes] = (),
+        clock: Callable[[], Any] | None = None,
         **request: Any,
     ) -> Self:
         """Restores windows from snapshots.
@@ -663,6 +734,7 @@ class KeyedWindows:
                 that were kept, which are those of the original's aggregations. Of
                 `Features`, each Spec may have grown.
             changes: The bytes of all calls of `changes` since, in order.
+            clock: As for the class; no snapshot holds it.
             **request: As for the class, without what the snapshot holds.
 
         Returns:
@@ -704,8 +776,9 @@ class KeyedWindows:
             saved = Saved.of(blob, spec, changes)
         try:
             saved.check_growth()
-            windows = cls(saved.spec, **saved.options)
+            windows = cls(saved.spec, **saved.options, clock=clock)
             windows._windows.restore(saved)
         except BROKEN as error:
             raise damaged(error) from error
+        windows._windows.stream.resume()
         return windows

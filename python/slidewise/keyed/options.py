@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 
 from slidewise.errors import SpecError
+from slidewise.keyed.clock import Clock, Guards, parse_guard
 from slidewise.keyed.horizon import parse_keep, retention_ticks
-from slidewise.keyed.query import LATE, KeyedQuery
+from slidewise.keyed.query import AHEAD, LATE, KeyedQuery
 from slidewise.keyed.validation import (
     LATE_ROWS,
     check_emit,
@@ -41,6 +42,9 @@ class Options:
     keep: Length | None
     then_by: tuple[str, ...]
     deletes: str | None
+    ahead: Length | None
+    idle: Length | None
+    clock: Clock
 
     @classmethod
     def make(
@@ -53,6 +57,9 @@ class Options:
         keep: WindowLike | None,
         then_by: str | Sequence[str] | None,
         deletes: str | None,
+        ahead: WindowLike | None = None,
+        idle: WindowLike | None = None,
+        clock: Clock | None = None,
     ) -> Self:
         """Parses and checks the arguments."""
         refuse_mixed(spec, "KeyedWindows")
@@ -71,19 +78,40 @@ class Options:
         delay, length = parse_late(late), parse_keep(keep, spec)
         if deletes is not None:
             check_column_name(deletes, "deletes")
-        return cls(spec, emit, delay, late_rows, length, names, deletes)
+        return cls(
+            spec,
+            emit,
+            delay,
+            late_rows,
+            length,
+            names,
+            deletes,
+            parse_guard(ahead, "ahead"),
+            parse_guard(idle, "idle"),
+            clock or Clock(None),
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself, as it never changes; copies share the clock."""
+        return self
 
     @property
-    def flags(self) -> bool:
-        """Whether late rows are emitted, and results have the flag `_late`."""
-        return self.late_rows != "drop" and self.emit in ("arrival", "final")
+    def flags(self) -> tuple[str, ...]:
+        """The flags of results: `_late` and `_ahead`, if such rows are emitted."""
+        if self.late_rows == "drop" or self.emit not in ("arrival", "final"):
+            return ()
+        return (LATE,) if self.ahead is None else (LATE, AHEAD)
+
+    def guards(self, query: KeyedQuery) -> Guards | None:
+        """How rows are compared with the clock; None if they are not."""
+        return Guards.of(query, self.clock, self.ahead, self.idle)
 
     def query(
         self, schema: pa.Schema, kept: tuple[str, ...] | None = None
     ) -> KeyedQuery:
         """The query, once the columns are known; `kept` as in a `KeyedQuery`."""
-        if self.flags:
-            refuse_flag([*schema.names, *self.spec.results], self.late_rows)
+        for flag in self.flags:
+            refuse_flag([*schema.names, *self.spec.results], self.late_rows, flag)
         corrects = self.late_rows == "correct"
         options = (self.emit, self.then_by, self.deletes, corrects, kept)
         return checked(KeyedQuery(self.spec, schema, *options))
@@ -95,6 +123,5 @@ class Options:
 
     def output(self, query: KeyedQuery) -> pa.Schema:
         """The columns of what is emitted."""
-        if not self.flags:
-            return query.output
-        return query.output.append(pa.field(LATE, pa.bool_()))
+        flags = [pa.field(name, pa.bool_()) for name in self.flags]
+        return pa.schema([*query.output, *flags])

@@ -23,6 +23,7 @@ from slidewise.keyed.columns import (
     ARRIVAL,
     EARLIEST,
     LAST,
+    LATEST,
     NUMBER,
     ROWS,
     TIME,
@@ -55,10 +56,12 @@ from slidewise.table.time_columns import (
     window_ticks,
 )
 
-__all__ = ["CORRECTION", "LATE", "KeyedQuery", "flagged"]
+__all__ = ["AHEAD", "CORRECTION", "LATE", "KeyedQuery", "flagged"]
 
-# The flags of a late row, and of a result that replaces an earlier one.
+# The flags of a late row, of a row that is ahead of the clock, and of a result that
+# replaces an earlier one.
 LATE = "_late"
+AHEAD = "_ahead"
 CORRECTION = "_correction"
 
 # In the milliseconds of a date64.
@@ -357,13 +360,15 @@ class KeyedQuery:
         rows: pa.Table,
         watermark: int | None = None,
         name_row: Callable[[int], str] = "row {} (counting from 0)".format,
+        limit: int = LATEST,
     ) -> None:
         """Checks a batch for NaN, for `nan="raise"`.
 
         Args:
-            rows: The batch. Late rows and deletions may hold NaN.
+            rows: The batch. Rows that are late or ahead, and deletions, may hold NaN.
             watermark: The watermark, or None.
             name_row: Names a row of the batch in the message.
+            limit: The latest time of a row that is not ahead of the clock.
 
         Raises:
             SpecError: Naming the column and the row of the batch.
@@ -371,6 +376,9 @@ class KeyedQuery:
         if self.spec.nan != "raise":
             return
         taken = None if watermark is None else self._on_time(rows, watermark)
+        if limit < LATEST:
+            in_time = pc.less_equal(self.ticks(rows), limit)
+            taken = in_time if taken is None else pc.and_(taken, in_time)
         if self.deletes is not None:
             deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
             inserted = pc.invert(deletes)
@@ -598,13 +606,13 @@ class KeyedQuery:
             again = pa.repeat(pa.scalar(False), len(answers))
         return answers.append_column(CORRECTION, again)
 
-    def late_output(self, late: pa.Table) -> pa.Table:
-        """Late rows, in the columns of pending rows, with null results."""
-        table = self.timed(late).select(self.schema.names)
+    def returned(self, rows: pa.Table, flags: Sequence[str], flag: str) -> pa.Table:
+        """Late rows or rows that are ahead, with null results, and with their flag."""
+        table = self.timed(rows).select(self.schema.names)
         kinds = [self.output.field(name).type for name in self.spec.results]
-        nulls = [pa.nulls(len(late), kind) for kind in kinds]
+        nulls = [pa.nulls(len(rows), kind) for kind in kinds]
         table = append_columns(table, self.spec.results, nulls)
-        return flagged(self.marked(table), late=True)
+        return flagged(self.marked(table), flags, flag)
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results, or keys and times with them."""
@@ -622,9 +630,10 @@ class KeyedQuery:
         return pa.Table.from_arrays([*held, *answers], names=names)
 
 
-def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
-    """Results with the flag `_late`."""
-    return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+def flagged(answers: pa.Table, flags: Sequence[str], true: str = "") -> pa.Table:
+    """Results with flags, of which at most one is true."""
+    columns = [pa.repeat(pa.scalar(name == true), len(answers)) for name in flags]
+    return append_columns(answers, flags, columns)
 
 
 def _columns(request: KernelCall, points: QueryPoints | None) -> list[pa.Array]:

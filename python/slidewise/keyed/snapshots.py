@@ -18,9 +18,11 @@ from typing import Any
 
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.formats import BROKEN, Format, checked_ints
+from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor, decode_directory, encode_directory
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.transaction import State
+from slidewise.spec.durations import Length
 from slidewise.spec.spec import Spec
 
 __all__ = ["Snapshot", "Snapshots", "damaged", "read_all", "spec_of"]
@@ -52,11 +54,11 @@ class Snapshots:
 
     Args:
         state: The state.
-        late_rows: The `late_rows=` of the windows.
+        options: The options of the windows.
     """
 
-    def __init__(self, state: State, late_rows: str) -> None:
-        self._state, self._late_rows = state, late_rows
+    def __init__(self, state: State, options: Options) -> None:
+        self._state, self._options = state, options
         # The Spec last written, and its text.
         self._written: tuple[Spec, str | None] | None = None
 
@@ -97,12 +99,16 @@ class Snapshots:
             "emit": query.emit,
             "then_by": query.then_by,
             "deletes": query.deletes,
-            "late_rows": self._late_rows,
+            "late_rows": self._options.late_rows,
+            "ahead": _written(self._options.ahead),
+            "idle": _written(self._options.idle),
             "delay": self._state.delay,
             "kept": self._state.retention,
             "largest": None if view is None else view.largest,
             "watermark": None if view is None else view.watermark,
             "late": self._state.late_count,
+            "ahead_count": self._state.ahead_count,
+            "silent": self._state.silent,
             "schema": query.schema.serialize().to_pybytes().hex(),
         }
 
@@ -124,6 +130,7 @@ class Snapshots:
         """Restores the state of a snapshot."""
         state, head = self._state, read.head
         state.query, state.late_count = query, head["late"]
+        state.ahead_count, state.silent = head["ahead_count"], head["silent"]
         state.delay, state.retention = head["delay"], head["kept"]
         state.store.restore(read.pages)
         state.directory = decode_directory(read.directory)
@@ -161,6 +168,8 @@ class Snapshots:
                 self._drop_others(processor)
                 state.publish(head["largest"], head["watermark"])
                 state.late_count = head["late"]
+                state.ahead_count, state.silent = head["ahead_count"], head["silent"]
+                state.looked = None
                 self._mark(read.checksum)
         except BROKEN as error:
             raise damaged(error) from error
@@ -179,6 +188,13 @@ class Snapshots:
             raise SnapshotError(f"page {page} is missing from the state")
         for page in held - own:
             self._state.store.remove(page)
+
+
+def _written(length: Length | None) -> int | str | None:
+    """A length, as an argument that means it."""
+    if length is None or length.kind == "integer":
+        return None if length is None else length.amount
+    return f"{length.amount}ns"
 
 
 def _pack(
@@ -348,7 +364,8 @@ def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     """Checks the types and signs of the fields of a head."""
-    counts = [head[name] for name in ("delay", "kept", "late", "directory")]
+    names = ("delay", "kept", "late", "ahead_count", "silent", "directory")
+    counts = [head[name] for name in names]
     checked_ints(*counts)
     if min(counts) < 0:
         raise ValueError("a count is negative")
@@ -359,6 +376,8 @@ def _check_head(head: Mapping[str, Any]) -> None:
     texts = [head["spec"], head["emit"], head["late_rows"], head["schema"]]
     texts += [*then_by, *columns]
     texts += [x for x in (head["deletes"], head["document"]) if x is not None]
+    guards = [head["ahead"], head["idle"]]
+    texts += [x for x in guards if not isinstance(x, int | None)]
     lists = isinstance(then_by, list) and isinstance(columns, list)
     if not lists or not all(isinstance(x, str) for x in texts):
         raise TypeError("a name is not text")

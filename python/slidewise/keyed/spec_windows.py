@@ -20,7 +20,7 @@ from slidewise.spec.spec import Spec
 __all__ = ["Saved", "SpecWindows"]
 
 # The options that a snapshot holds, and with which its windows are made again.
-_IN_HEADS = ("emit", "late_rows", "then_by", "deletes")
+_IN_HEADS = ("emit", "late_rows", "then_by", "deletes", "ahead", "idle")
 
 
 class SpecWindows:
@@ -33,7 +33,7 @@ class SpecWindows:
         self.options, self.state = options, state
         self.stream = Stream(options, state)
         self.queries = Queries(options.spec, state)
-        self.snapshots = Snapshots(state, options.late_rows)
+        self.snapshots = Snapshots(state, options)
 
     def holds(self, key: Any) -> bool:
         """Whether a key has rows."""
@@ -54,6 +54,11 @@ class SpecWindows:
     def late_count(self) -> int:
         """The number of late rows."""
         return self.state.late_count
+
+    @property
+    def ahead_count(self) -> int:
+        """The number of rows that were ahead of the clock."""
+        return self.state.ahead_count
 
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
@@ -76,14 +81,18 @@ class SpecWindows:
     def position(self, nbytes: int) -> str:
         """Describes how far the stream came, for `repr`."""
         view = self.state.view
-        if view is None or view.largest is None:
+        if view is None or view.latest is None:
             return "empty"
         times = view.query.times
-        parts = [f"latest {format_tick(view.largest, times)}"]
+        parts = ["empty"]
+        if view.largest is not None:
+            parts = [f"latest {format_tick(view.largest, times)}"]
         if view.watermark is not None:
             parts.append(f"watermark {format_tick(view.watermark, times)}")
         if self.state.late_count:
             parts.append(format_count(self.state.late_count, "late row"))
+        if self.state.ahead_count:
+            parts.append(f"{format_count(self.state.ahead_count, 'row')} ahead")
         return ", ".join([*parts, format_bytes(nbytes)])
 
     def explain(self) -> str:

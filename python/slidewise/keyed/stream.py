@@ -1,6 +1,6 @@
 """`Stream`: batches of rows in, results out, and the watermark between them."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -9,11 +9,12 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.frames.polars import collected
-from slidewise.keyed.columns import EARLIEST
+from slidewise.keyed.clock import Guards, split_ahead
+from slidewise.keyed.columns import EARLIEST, LATEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.python_rows import PythonRows, holds_values
-from slidewise.keyed.query import KeyedQuery, flagged
+from slidewise.keyed.query import AHEAD, LATE, KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
 from slidewise.table.encoding import without_views
@@ -29,12 +30,22 @@ class Stream:
     def __init__(self, options: Options, state: State) -> None:
         self._options, self._state = options, state
         self._reads: PythonRows | None = None
+        self._guards: Guards | None = None
 
     def begin(self, schema: pa.Schema) -> KeyedQuery:
         """Opens the state, once the columns are known."""
         query = self._options.query(schema)
         self._state.begin(query, *self._options.ticks(query))
+        self.resume()
         return query
+
+    def resume(self) -> None:
+        """Looks at the clock for the first time in this process.
+
+        The time since a snapshot was made is no silence: no process took rows.
+        """
+        self._guards = self._options.guards(self._state.require().query)
+        self._state.looked = None if self._guards is None else self._guards.now
 
     def ingest(self, batch: Any) -> None:
         """Ingests a batch of rows."""
@@ -44,6 +55,36 @@ class Stream:
         # If it fails, the columns are not fixed.
         with self._state.transaction():
             self._ingest(*self._read(batch))
+
+    def tick(self) -> None:
+        """Looks at the clock, and lets the watermark follow it."""
+        if self._guards is not None:
+            now = self._guards.now
+            silent, pace = self._silence(now)
+            with self._state.transaction():
+                self._pace(pace)
+                self._state.looked, self._state.silent = now, silent
+
+    def _silence(self, now: int | None) -> tuple[int, int]:
+        """For how long no row has come, and how far the watermark follows the clock.
+
+        A reading of the clock before the last one counts as no time since then.
+        """
+        looked, before = self._state.looked, self._state.silent
+        if self._guards is None or now is None or looked is None:
+            return before, 0
+        silent = before + max(0, now - looked)
+        return silent, self._guards.pace(before, silent)
+
+    def _pace(self, ticks: int) -> None:
+        """Advances the watermark by some ticks, if it has a place."""
+        view, mark = self._state.view, None
+        if view is not None:
+            mark = view.watermark
+            if mark is None and view.largest is not None:
+                mark = view.largest - self._state.delay
+        if ticks and mark is not None:
+            self._advance(min(mark + ticks, LATEST))
 
     def _read(self, batch: Any) -> tuple[KeyedQuery, pa.Table, bool]:
         """The columns of a batch as a table; those of the first batch are required.
@@ -64,45 +105,74 @@ class Stream:
         return self._reads
 
     def _ingest(self, query: KeyedQuery, rows: pa.Table, is_foreign: bool) -> None:
+        now = None if self._guards is None else self._guards.now
+        silent, pace = self._silence(now)
+        with self._state.transaction() if pace else nullcontext():
+            self._pace(pace)
+            self._take(query, rows, is_foreign, now, silent)
+
+    def _take(
+        self,
+        query: KeyedQuery,
+        rows: pa.Table,
+        is_foreign: bool,
+        now: int | None,
+        silent: int,
+    ) -> None:
+        """Ingests rows, after a look at the clock."""
         view = self._state.view
         assert view is not None, "the columns are known"
         largest, watermark = view.largest, view.watermark
-        query.refuse_nan(rows, watermark)
+        limit = LATEST
+        if self._guards is not None and now is not None:
+            limit = self._guards.limit(now)
+        query.refuse_nan(rows, watermark, limit=limit)
         rows, ends = query.arrived(rows, copies=is_foreign)
+        rows, ahead, ends = split_ahead(rows, limit, ends)
         rows, late = query.by_lateness(rows, watermark, ends)
 
         def step(processor: Processor) -> None:
             known = None if len(late) else ends
             self._keep(query, processor.ingest(rows, watermark, known))
-            if len(late):
-                self._state.late_count += len(late)
-                if self._options.flags:
-                    self._state.results.append(query.late_output(late))
+            self._state.late_count += len(late)
+            self._state.ahead_count += len(ahead)
+            for refused, flag in ((late, LATE), (ahead, AHEAD)):
+                if len(refused) and self._options.flags:
+                    output = query.returned(refused, self._options.flags, flag)
+                    self._state.results.append(output)
             if ends is not None and (largest is None or ends[1] > largest):
                 self._state.publish(ends[1], watermark)
+            self._state.looked = now
+            self._state.silent = silent if ends is None else 0
 
         self._state.atomically(step)
 
     def advance(self, watermark: Any) -> None:
         """Advances the watermark, and emits the results that are due."""
         view = self._state.view
-        if view is None or view.largest is None:
-            if watermark is not None:
-                raise SpecError("there are no rows yet: ingest some before advance()")
-            return
+        if watermark is not None:
+            if view is None:
+                raise SpecError(
+                    "there are no rows yet, and the columns are unknown: ingest some "
+                    "before advance(), or give schema="
+                )
+            self._advance(tick_of(watermark, view.query.times))
+        elif view is not None and view.largest is not None:
+            self._advance(view.largest - self._state.delay)
+
+    def _advance(self, watermark: int) -> None:
+        """Advances the watermark to a time, unless it is there."""
+        view = self._state.view
+        assert view is not None, "the columns are known"
         query, largest = view.query, view.largest
-        if watermark is None:
-            ahead = largest - self._state.delay
-        else:
-            ahead = tick_of(watermark, query.times)
         # No row is at or before a time below the least int64.
-        if ahead < (EARLIEST if view.watermark is None else view.watermark + 1):
+        if watermark < (EARLIEST if view.watermark is None else view.watermark + 1):
             return
 
         def step(processor: Processor) -> None:
-            self._keep(query, processor.advance(ahead))
-            self._state.publish(largest, ahead)
-            processor.evict(ahead)
+            self._keep(query, processor.advance(watermark))
+            self._state.publish(largest, watermark)
+            processor.evict(watermark)
 
         self._state.atomically(step)
 
@@ -121,7 +191,7 @@ class Stream:
                 "its type with returns=, such as returns=float"
             ) from error
         if self._options.flags:
-            results = flagged(results, late=False)
+            results = flagged(results, self._options.flags)
         self._state.results.append(results)
 
     def collect(self) -> pa.Table:

@@ -28,7 +28,8 @@ _P = ParamSpec("_P")
 
 # What a failed transaction restores, beside the pages and the view.
 _FIELDS = (
-    *("late_count", "results", "directory", "checksum", "saved", "is_ahead"),
+    *("late_count", "ahead_count", "looked", "silent"),
+    *("results", "directory", "checksum", "saved", "is_ahead"),
     # The first batch sets these.
     *("query", "delay", "retention"),
 )
@@ -62,6 +63,9 @@ class State:
         view: What queries know of it, without the lock; None before the first batch.
         results: Results that wait for `collect`.
         late_count: The number of late rows.
+        ahead_count: The number of rows that were ahead of the clock.
+        looked: The time of the last look at the clock, in ticks; None before it.
+        silent: For how long no row had come then, in ticks.
         saved: The pages of the snapshot on which `changes` is based: its last result,
             or the first of `to_bytes`.
         checksum: The checksum of that snapshot; None before it.
@@ -73,6 +77,7 @@ class State:
     directory: Directory | None
     processor: Processor | None
     view: View | None
+    looked: int | None
     results: list[pa.Table]
     saved: frozenset[int]
     checksum: int | None
@@ -95,7 +100,8 @@ class State:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.query = None
-        self.delay = self.retention = self.late_count = 0
+        self.delay = self.retention = self.late_count = self.ahead_count = 0
+        self.looked, self.silent = None, 0
         self.directory = None
         self.results = []
         self.saved, self.checksum = frozenset(), None

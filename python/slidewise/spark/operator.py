@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.keyed.processor import Processor
-from slidewise.keyed.query import CORRECTION, KeyedQuery, flagged
+from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery, flagged
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
@@ -269,7 +269,7 @@ class StateTransaction:
         rows, late = query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
         if len(late) and self._operator.flags:
-            self._results.append(query.late_output(late))
+            self._results.append(query.returned(late, [LATE], LATE))
         if len(rows):
             before = self.processor.changed_keys
             self._collect(self.processor.ingest(rows, watermark))
@@ -283,7 +283,7 @@ class StateTransaction:
             corrections = pc.sum(results[CORRECTION]).as_py()
             self._counts["corrections"] += corrections
         if self._operator.flags:
-            results = flagged(results, late=False)
+            results = flagged(results, [LATE])
         self._results.append(results)
 
     def commit(self, watermark: int | None) -> None:
