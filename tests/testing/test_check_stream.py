@@ -13,6 +13,7 @@ import pytest
 from seeds import SEED
 
 import slidewise as sw
+from slidewise.keyed.clock import Guards
 from slidewise.testing import check_stream
 from slidewise.testing.script import Step, smallest
 
@@ -60,6 +61,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (ROLLING, {"late": 4, "emit": "update"}),
     ({"windows": [3, 7], "by": "k"}, {"late": 4, "emit": "change"}),
     ({"windows": 5, "closed": "left", "offset": 1}, {"emit": "change"}),
+    ({"windows": 7}, {"late": 4, "ahead": 2, "idle": 5, "late_rows": "flag"}),
+    ({"windows": 7, "by": "k"}, {"late": 2, "idle": 0, "emit": "change"}),
+    ({"windows": 7, "by": "k"}, {"late": 2, "ahead": 0, "emit": "arrival"}),
     ({"by": "k", "window": 10, "every": 3}, {"late": 4}),
     (
         {"by": "k", "window": 4, "closed": "right", "empty": True},
@@ -291,6 +295,28 @@ def test_a_call_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     message = found()
     assert counts_of(message) == (1, 2, 1)
     assert "rows: it raises KeyError: 'page 3'\n" in message
+
+
+@pytest.mark.parametrize(
+    ("guard", "faulty", "cell"),
+    [
+        ({"idle": 2}, "pace", "watermark"),
+        ({"ahead": 2}, "limit", "ahead_count|late_count|watermark|n_7"),
+    ],
+)
+def test_a_guard_that_is_one_tick_off(
+    monkeypatch: pytest.MonkeyPatch, guard: dict[str, Any], faulty: str, cell: str
+) -> None:
+    right = getattr(Guards, faulty)
+
+    def wrong(self: Guards, *args: int) -> int:
+        found: int = right(self, *args)
+        return found - 1 if found else found
+
+    monkeypatch.setattr(Guards, faulty, wrong)
+    spec = sw.Spec(on="t", windows=7, aggs={"n": sw.count()})
+    with pytest.raises(AssertionError, match=f"({cell}) of .*\n.*\n  tick"):
+        check_stream(spec, pa.table({"t": range(20)}), late=1, seed=SEED, **guard)
 
 
 def test_a_late_row_that_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

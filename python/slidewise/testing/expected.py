@@ -27,7 +27,6 @@ __all__ = ["BATCH", "ROW", "Expected", "can_be_queried", "key_of", "longest"]
 
 # Columns of the stream: the number of a row, and of its batch.
 ROW, BATCH = "_row_of_the_check", "_batch_of_the_check"
-_LATE = "_late"
 
 
 def can_be_queried(spec: Spec) -> bool:
@@ -60,7 +59,9 @@ class Expected:
         late: The delay of the watermark, in ticks.
         emit: As for `KeyedWindows`.
         then_by: The columns that order rows of equal time.
-        flags: Whether late rows are emitted.
+        flags: The flags of rows that are emitted without results.
+        ahead: How far rows may be ahead of the clock, in ticks; None for any distance.
+        idle: After how many ticks without rows the watermark follows the clock.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class Expected:
         late: int,
         emit: str,
         then_by: Sequence[str],
-        flags: bool,
+        flags: Sequence[str] = (),
+        ahead: int | None = None,
+        idle: int | None = None,
     ) -> None:
         self._spec, self._rows, self._times = spec, rows, times
         self._late, self._emit, self._flags = late, emit, flags
@@ -86,10 +89,15 @@ class Expected:
         self._batches: list[int] = []
         self._new: list[int] = []
         self._dropped: list[int] = []
+        self._early: list[int] = []
         self._batch = 0
+        self._ahead, self._idle = ahead, idle
+        # The last time of the clock, and for how long no row had come then.
+        self._now: int | None = None
+        self._silent = 0
         self.watermark: int | None = None
         self.largest: int | None = None
-        self.late_count = 0
+        self.late_count = self.ahead_count = 0
         self._last: dict[str, pa.Table] = {}
         self._answers: dict[str, Callable[[int | None, pa.Table], None]] = {
             "arrival": self._arrival,
@@ -99,10 +107,36 @@ class Expected:
             "slide": self._slide,
         }
 
+    def look(self, now: int) -> None:
+        """Looks at the clock, which the watermark follows after a silence."""
+        before = self._silent
+        self._silent += 0 if self._now is None else max(0, now - self._now)
+        self._now, self._new, self._dropped, self._early = now, [], [], []
+        self._batch += 1
+        mark = self.watermark
+        if mark is None and self.largest is not None:
+            mark = self.largest - self._late
+        pace = 0
+        if self._idle is not None:
+            pace = max(0, self._silent - max(before, self._idle))
+        if pace and mark is not None:
+            self.advance(mark + pace)
+
     def ingest(self, rows: Sequence[int]) -> None:
         """Accepts the rows that the watermark has not passed."""
         floor = self.watermark
         ticks = self._ticks
+        early = {
+            row
+            for row in rows
+            if self._ahead is not None
+            and self._now is not None
+            and ticks[row] > self._now + self._ahead
+        }
+        self._early = [row for row in rows if row in early]
+        self.ahead_count += len(early)
+        rows = [row for row in rows if row not in early]
+        self._silent = 0 if rows else self._silent
         self._new = [row for row in rows if floor is None or ticks[row] > floor]
         self._dropped = [
             row for row in rows if floor is not None and ticks[row] <= floor
@@ -133,9 +167,9 @@ class Expected:
         Raises:
             DifferenceError: If a cell differs.
         """
-        if self._flags:
-            mask = pc.equal(found[_LATE], True)
-            self._check_late(found.filter(mask))
+        for flag, rows in zip(self._flags, (self._dropped, self._early), strict=False):
+            mask = pc.equal(found[flag], True)
+            self._check_refused(found.filter(mask), rows)
             found = found.filter(pc.invert(mask))
         self._answers[self._emit](before, found)
 
@@ -326,7 +360,7 @@ class Expected:
 
     def _compare_rows(self, found: pa.Table, expected: pa.Table) -> None:
         spec = self._spec
-        found = found.drop_columns([_LATE] if self._flags else [])
+        found = found.drop_columns(self._flags)
         shown = [*spec.by, spec.on]
         compare(found, expected.drop_columns(BATCH), [ROW], shown, spec.results)
 
@@ -334,9 +368,9 @@ class Expected:
         names = [*self._spec.by, self._spec.on]
         compare(found, expected, names, names, self._spec.results)
 
-    def _check_late(self, found: pa.Table) -> None:
-        """Late rows come back without results."""
-        rows = self._rows.take(pa.array(self._dropped, pa.int64()))
+    def _check_refused(self, found: pa.Table, refused: Sequence[int]) -> None:
+        """Late rows, and those ahead of the clock, come back without results."""
+        rows = self._rows.take(pa.array(refused, pa.int64()))
         for name in self._spec.results:
             rows = rows.append_column(
                 name, pa.nulls(rows.num_rows, found.schema.field(name).type)

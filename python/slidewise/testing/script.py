@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from random import Random
 
-__all__ = ["Script", "Step", "draw", "smallest"]
+__all__ = ["Script", "Step", "clocked", "draw", "smallest"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,14 @@ class Step:
         restart: Whether the windows are restored from a snapshot.
         asked: Query points: the number of a row with the key, and by how many ticks
             the point is later than this row.
+        now: The time of the clock, in ticks.
     """
 
     rows: tuple[int, ...]
     advance: bool = True
     restart: bool = False
     asked: tuple[tuple[int, int], ...] = ()
+    now: int = 0
 
 
 Script = tuple[Step, ...]
@@ -67,6 +69,28 @@ def draw(
             asked=tuple(asked),
         )
         steps.append(step)
+    return tuple(steps)
+
+
+def clocked(
+    random: Random, script: Script, ticks: Sequence[int], ahead: int, idle: int
+) -> Script:
+    """A script with a clock: some rows are ahead of it, and it goes on without rows.
+
+    Args:
+        random: What draws.
+        script: The script.
+        ticks: The time of each row.
+        ahead: How far rows may be ahead of the clock, in ticks.
+        idle: After how many ticks without rows the watermark follows it.
+    """
+    now, steps = min(ticks, default=0), []
+    for step in script:
+        latest = max((ticks[row] for row in step.rows), default=now)
+        behind = random.choice([0, ahead, random.randint(0, 2 * ahead + 1)])
+        later = random.choice([0, 0, 1, random.randint(0, 2 * idle + 1)])
+        now = max(now, latest - behind) + later - random.choice([0, 0, 0, 1])
+        steps.append(replace(step, now=now))
     return tuple(steps)
 
 

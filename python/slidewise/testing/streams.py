@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -22,7 +23,7 @@ from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times, window_ticks
 from slidewise.testing.differences import DifferenceError, cell
 from slidewise.testing.expected import ROW, Expected, can_be_queried, key_of, longest
-from slidewise.testing.script import Script, Step, draw, smallest
+from slidewise.testing.script import Script, Step, clocked, draw, smallest
 
 __all__ = ["check_stream"]
 
@@ -44,6 +45,8 @@ def check_stream(
     late_rows: str = "drop",
     then_by: str | Sequence[str] | None = None,
     keep: WindowLike | None = None,
+    ahead: WindowLike | None = None,
+    idle: WindowLike | None = None,
 ) -> None:
     """Checks that a stream of rows, cut at random, gives what the table gives.
 
@@ -51,13 +54,15 @@ def check_stream(
     `arrival=` columns of the Spec, otherwise the table's order) or of event time. Some
     rows come later, by less than `late`; a few by more, and may be dropped. The
     watermark advances after most batches, and at random places the windows are restored
-    from a snapshot (`to_bytes`, `from_bytes`). These are compared:
+    from a snapshot (`to_bytes`, `from_bytes`). `ahead=` and `idle=` get a clock of
+    random times: some rows are ahead of it, and it goes on while none come. These are
+    compared:
 
     - what is emitted after each batch, with `rolling` or `hopping` over the rows that
       were not late: which rows, keys or windows, and every cell;
     - `query` and `query_many` at random points, with `rolling(at=)`, except for
       sessions, `until` and `delta`;
-    - `watermark` and `late_count`.
+    - `watermark`, `late_count` and `ahead_count`.
 
     For "change", the last result of each key is compared with `rolling(at=)` at the
     watermark, or at the key's latest row if that is later; a result that comes although
@@ -73,6 +78,8 @@ def check_stream(
         late_rows: "drop" or "flag", as for `KeyedWindows`.
         then_by: As for `KeyedWindows`.
         keep: As for `KeyedWindows`.
+        ahead: As for `KeyedWindows`.
+        idle: As for `KeyedWindows`.
 
     Raises:
         AssertionError: If a cell differs. The message has the smallest cut that was
@@ -100,7 +107,13 @@ def check_stream(
     spec = only_spec(spec, "check_stream", "check each Spec by itself")
     spec = given_spec(spec, {}, "check_stream")
     _refuse(spec, runs, late_rows)
-    options = {"late_rows": late_rows, "then_by": then_by, "keep": keep}
+    options = {
+        "late_rows": late_rows,
+        "then_by": then_by,
+        "keep": keep,
+        "ahead": ahead,
+        "idle": idle,
+    }
     check = _Check(spec, rows, late, emit, options)
     for run in range(runs):
         check.run(Random(f"{seed}.{run}"), f"seed {seed}, run {run}")
@@ -141,17 +154,32 @@ class _Check:
         # What is wrong with the rows is raised now.
         (hopping_spec if spec.is_hopping else rolling_spec)(self._rows, spec)
         self._spec, self._parsed = spec, parsed
+        self._emits = parsed.emit != "none"
         self._given = {"late": late, "emit": parsed.emit, **options}
         self._times = read_times(source.column(spec.on), spec.on)
         self._ticks = self._times.ticks.to_pylist()
         delay = parsed.late  # 0 has no unit
         self._late = window_ticks(delay, self._times) if delay.amount else 0
         self._length = longest(spec, self._times)
+        self._ahead, self._idle = (
+            None if each is None else window_ticks(each, self._times)
+            for each in (parsed.ahead, parsed.idle)
+        )
         number = pa.array(range(source.length), pa.int64())
         self._numbered = self._rows.append_column(ROW, number)
-        KeyedWindows(spec, schema=self._numbered.schema, **self._given)
+        self._now = 0  # on the clock, in ticks
+        KeyedWindows(spec, schema=self._numbered.schema, **self._given, **self._clock)
         arrivals = [(name, "ascending") for name in [*spec.arrivals, ROW]]
         self._order = self._numbered.sort_by(arrivals)[ROW].to_pylist()
+
+    @property
+    def _clock(self) -> dict[str, Any]:
+        """The clock as an argument of windows, if rows are compared with it."""
+        if self._ahead is None and self._idle is None:
+            return {}
+        unit = self._times.unit
+        seconds = Fraction(1) if unit is None else Fraction(unit, 10**9)
+        return {"clock": lambda: self._now * seconds}
 
     def run(self, random: Random, which: str) -> None:
         """Checks one cut.
@@ -160,6 +188,9 @@ class _Check:
             AssertionError: If a cell differs.
         """
         script = draw(random, self._ticks, self._order, self._late, self._length)
+        if self._clock:
+            bounds = (self._ahead or 0, self._idle or 0)
+            script = clocked(random, script, self._ticks, *bounds)
         found = self._difference(script)
         if found is None:
             return
@@ -194,9 +225,10 @@ class _Check:
             DifferenceError: If a cell differs.
         """
         expected = self._expected()
-        windows = KeyedWindows(self._spec, **self._given)
-        emits = self._parsed.emit != "none"
+        windows = KeyedWindows(self._spec, **self._given, **self._clock)
         for step in script:
+            if self._clock:
+                self._look(windows, expected, step.now)
             before = expected.watermark
             expected.ingest(step.rows)
             if step.advance:
@@ -205,12 +237,14 @@ class _Check:
                 windows.ingest(self._numbered.take(pa.array(step.rows, pa.int64())))
                 if step.advance:
                     windows.advance()
-                emitted = windows.collect() if emits else None
+                emitted = windows.collect() if self._emits else None
             if emitted is not None:
                 expected.check(before, emitted)
             if step.restart and expected.largest is not None:
                 with _reported():
-                    windows = KeyedWindows.from_bytes(windows.to_bytes(), self._spec)
+                    windows = KeyedWindows.from_bytes(
+                        windows.to_bytes(), self._spec, **self._clock
+                    )
             self._check_counts(windows, expected)
             if can_be_queried(self._spec):
                 self._check_queries(windows, expected, step)
@@ -225,6 +259,17 @@ class _Check:
                 emitted = windows.collect()
             expected.check(before, emitted)
 
+    def _look(self, windows: KeyedWindows, expected: Expected, now: int) -> None:
+        """Moves the clock, and compares what windows emit as they look at it."""
+        self._now, before = now, expected.watermark
+        expected.look(now)
+        is_open = expected.largest is not None
+        with _reported():
+            windows.tick()
+            emitted = windows.collect() if is_open and self._emits else None
+        if emitted is not None:
+            expected.check(before, emitted)
+
     def _expected(self) -> Expected:
         """The model of a stream before its first batch."""
         parsed = self._parsed
@@ -236,6 +281,8 @@ class _Check:
             parsed.emit,
             parsed.then_by,
             parsed.flags,
+            self._ahead,
+            self._idle,
         )
 
     def _check_queries(
@@ -259,13 +306,18 @@ class _Check:
             return tick
         return self._times.restore(pa.array([tick], pa.int64()))[0]
 
+    def _shown(self, tick: int) -> Any:
+        """A time as Python has it."""
+        time = self._time(tick)
+        return time.as_py() if isinstance(time, pa.Scalar) else time
+
     def _check_counts(self, windows: KeyedWindows, expected: Expected) -> None:
-        found, wanted = str(windows.late_count), str(expected.late_count)
-        if found != wanted:
-            raise cell("late_count", "the stream", found, wanted)
+        for name in ("late_count", "ahead_count"):
+            found, wanted = str(getattr(windows, name)), str(getattr(expected, name))
+            if found != wanted:
+                raise cell(name, "the stream", found, wanted)
         mark = expected.watermark
-        time = None if mark is None else self._time(mark)
-        shown = time.as_py() if isinstance(time, pa.Scalar) else time
+        shown = None if mark is None else self._shown(mark)
         if windows.watermark != shown:
             pair = (str(windows.watermark), str(shown))
             raise cell("watermark", "the stream", *pair)
@@ -284,9 +336,12 @@ class _Check:
         lines = []
         expected = self._expected()
         for step in script:
+            if self._clock:
+                expected.look(step.now)
             expected.ingest(step.rows)
             if step.advance:
                 expected.advance()
+            lines += [f"  tick() at {self._shown(step.now)}"] * bool(self._clock)
             shown = self._rows.take(pa.array(step.rows[:_SHOWN], pa.int64()))
             more = ", ..." * (len(step.rows) > _SHOWN)
             rows = ", ".join(map(repr, _texts(shown)))
