@@ -49,6 +49,94 @@ def test_a_table_of_last_results_is_current(page: int, kind: str, seed: int) -> 
                 assert same, f"{name} of {key} at {time}: {mine}, not {theirs}"
 
 
+EXACT = {
+    "n": sw.count(),
+    "sum": sw.sum("x"),
+    "top": sw.max("word"),
+    "good": sw.count("x", where="ok"),
+}
+CHANGED: dict[str, dict[str, object]] = {
+    "folded": {"windows": [7, 60], "aggs": EXACT},
+    "left": {"windows": [50, 3], "aggs": EXACT, "closed": "left", "offset": 2},
+    "rows": {"windows": [sw.rows(3), 20], "aggs": {"n": sw.count(), **WHOLE}},
+    "top": {"windows": [40], "aggs": {"n": sw.count(), "top": sw.max("ok")}},
+    "deletes": {"windows": [40], "aggs": EXACT, "deletes": "ok"},
+    "correct": {"windows": [40], "aggs": EXACT, "late_rows": "correct"},
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", CHANGED)
+def test_changed_leaves_out_results_that_equal_the_last(
+    page: int, kind: str, seed: int
+) -> None:
+    stream = Stream(seed * 1000 + page)
+    spec = {"on": "t", "by": "key", "emit": "change", **CHANGED[kind]}
+    late = stream.random.choice([0, 40])
+    every = sw.KeyedWindows(**spec, late=late)
+    changed = sw.KeyedWindows(**spec, late=late, changed=True)
+    last: dict[object, dict[str, object]] = {}
+    for _ in range(10):
+        batch = stream.batch()
+        wanted = []
+        for step in ("ingest", "advance"):
+            for windows in (every, changed):
+                windows.ingest(batch) if step == "ingest" else windows.advance()
+            for row in every.collect().to_pylist():
+                answers = {
+                    name: repr(cell)
+                    for name, cell in row.items()
+                    if name not in ("key", "t", "_correction")
+                }
+                if last.get(row["key"]) != answers:
+                    wanted.append(row)
+                last[row["key"]] = answers
+            found = changed.collect().to_pylist()
+            if kind in ("left", "deletes"):
+                # A key that returns without a row in its windows is given again.
+                found = [row for row in found if row.get("n_50") or row.get("n_40")]
+                wanted = [row for row in wanted if row.get("n_50") or row.get("n_40")]
+            assert repr(found) == repr(wanted)
+            wanted = []
+        changed.check()
+        if stream.random.random() < 0.3:
+            blob = changed.to_bytes()
+            names = ("on", "by", "windows", "aggs", "closed", "offset")
+            again = {name: spec[name] for name in names if name in spec}
+            changed = sw.KeyedWindows.from_bytes(blob, **again)
+
+
+def test_a_key_that_had_left_its_windows_is_given_again() -> None:
+    windows = sw.KeyedWindows(
+        on="t",
+        by="k",
+        windows=10,
+        aggs={"n": sw.count(where="ok"), "nan": sw.max("y")},
+        emit="change",
+        changed=True,
+    )
+    nan = float("nan")
+    batch = {"t": [1, 2], "k": [*"aa"], "ok": [False, False], "y": [nan, -0.0]}
+    windows.ingest(pa.table(batch))
+    assert len(windows.collect()) == 1
+    windows.ingest(pa.table({**batch, "t": [3, 4], "y": [0.0, nan]}))
+    assert len(windows.collect()) == 0, "NaN equals NaN, and 0 equals 0"
+    windows.advance(20)
+    assert windows.collect().to_pylist() == [
+        {"k": "a", "t": 20, "n_10": 0, "nan_10": None}
+    ]
+    windows.ingest(pa.table({**batch, "t": [21, 21], "y": pa.nulls(2)}))
+    assert windows.collect()["t"].to_pylist() == [21], "as for a key that is new"
+
+
+def test_changed_goes_with_emit_change() -> None:
+    request = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="give that, or leave it out"):
+        sw.KeyedWindows(**request, changed=True)
+    with pytest.raises(sw.SpecError, match="changed= is True or False, got 'yes'"):
+        sw.KeyedWindows(**request, emit="change", changed="yes")
+
+
 def test_a_row_at_the_last_time_never_enters_a_window_that_ends_before_it() -> None:
     """The next time, at which it would enter, is beyond int64."""
     windows = sw.KeyedWindows(

@@ -90,7 +90,7 @@ def test_late_rows_correct_results(
 def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
     """`emit="change"`: a key's last result is that of all rows, at the watermark."""
     source = FileSource(tmp_path, 100, LATE)
-    for _ in range(2):
+    for changed in (False, True):  # a checkpoint continues with either
         source.write(3)
         answers = rolling(
             read(spark, tmp_path),
@@ -98,6 +98,7 @@ def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
             late=LATE,
             emit="change",
             late_rows="correct",
+            changed=changed,
         )
         query = start_keyed(answers, tmp_path, "change")
         query.awaitTermination()

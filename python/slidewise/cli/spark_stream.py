@@ -53,6 +53,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         then_by=options.then_by,
         marker=options.marker,
         deletes=options.deletes,
+        changed=options.changed,
     )
     stream_options.check_stream()
     check_order(spec, stream_options.then_by)

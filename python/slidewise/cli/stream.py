@@ -82,6 +82,11 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
         "slide: when a hopping window is",
     )
     answers.add_argument(
+        "--changed",
+        action="store_true",
+        help="with --emit change: only results that differ from the last of their key",
+    )
+    answers.add_argument(
         "--late-rows",
         choices=("drop", "flag", "correct"),
         default="drop",

@@ -34,7 +34,7 @@ __all__ = ["KeyedWindows"]
 # The arguments that a snapshot holds.
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
-    *("ahead", "idle"),
+    *("ahead", "idle", "changed"),
 )
 
 
@@ -108,6 +108,9 @@ class KeyedWindows:
             a zone is in UTC, as are times without one. For integer times and durations,
             of which there is no default, a time in their units. A reading before the
             last one counts as no time since then; `ahead` takes it as it is.
+        changed: With `emit="change"`: leaves out results that equal the last one of
+            their key, to the last bit of floats, with NaN equal to NaN. A key whose
+            rows had all left its windows has no last one.
         keep: The least time for which rows are kept behind the watermark, of the type
             of `late`: the horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
@@ -176,6 +179,7 @@ class KeyedWindows:
         ahead: WindowLike | None = None,
         idle: WindowLike | None = None,
         clock: Callable[[], Any] | None = None,
+        changed: bool = False,
         keep: WindowLike | None = None,
         then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
@@ -190,6 +194,7 @@ class KeyedWindows:
             "ahead": ahead,
             "idle": idle,
             "clock": Clock.given(clock, ahead, idle),
+            "changed": changed,
             "keep": keep,
             "then_by": then_by,
             "deletes": deletes,

@@ -12,6 +12,7 @@ from slidewise.keyed.horizon import parse_keep, retention_ticks
 from slidewise.keyed.query import AHEAD, LATE, KeyedQuery
 from slidewise.keyed.validation import (
     LATE_ROWS,
+    check_changed,
     check_emit,
     check_options,
     checked,
@@ -45,6 +46,7 @@ class Options:
     ahead: Length | None
     idle: Length | None
     clock: Clock
+    changed: bool
 
     @classmethod
     def make(
@@ -60,6 +62,7 @@ class Options:
         ahead: WindowLike | None = None,
         idle: WindowLike | None = None,
         clock: Clock | None = None,
+        changed: bool = False,
     ) -> Self:
         """Parses and checks the arguments."""
         refuse_mixed(spec, "KeyedWindows")
@@ -89,6 +92,7 @@ class Options:
             parse_guard(ahead, "ahead"),
             parse_guard(idle, "idle"),
             clock or Clock(None),
+            check_changed(changed, emit),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -113,7 +117,7 @@ class Options:
         for flag in self.flags:
             refuse_flag([*schema.names, *self.spec.results], self.late_rows, flag)
         corrects = self.late_rows == "correct"
-        options = (self.emit, self.then_by, self.deletes, corrects, kept)
+        options = (self.emit, self.then_by, self.deletes, corrects, kept, self.changed)
         return checked(KeyedQuery(self.spec, schema, *options))
 
     def ticks(self, query: KeyedQuery) -> tuple[int, int]:

@@ -82,6 +82,7 @@ class KeyedQuery:
             key and time: the first by `then_by`, otherwise the first that arrived.
         corrects: Whether late rows are accepted, and changed results emitted again.
         kept: The columns of rows of the state, if an earlier Spec chose them.
+        changed: Whether results that equal the last one of their key are left out.
         output: The columns of the results, if the query was checked.
     """
 
@@ -92,6 +93,7 @@ class KeyedQuery:
     deletes: str | None = None
     corrects: bool = False
     kept: tuple[str, ...] | None = None
+    changed: bool = False
     output: pa.Schema = field(default=pa.schema([]), compare=False)
 
     @cached_property

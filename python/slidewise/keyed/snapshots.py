@@ -99,6 +99,7 @@ class Snapshots:
             "emit": query.emit,
             "then_by": query.then_by,
             "deletes": query.deletes,
+            "changed": query.changed,
             "late_rows": self._options.late_rows,
             "ahead": _written(self._options.ahead),
             "idle": _written(self._options.idle),
@@ -378,6 +379,8 @@ def _check_head(head: Mapping[str, Any]) -> None:
     texts += [x for x in (head["deletes"], head["document"]) if x is not None]
     guards = [head["ahead"], head["idle"]]
     texts += [x for x in guards if not isinstance(x, int | None)]
+    if not isinstance(head["changed"], bool):
+        raise TypeError("changed is not a bool")
     lists = isinstance(then_by, list) and isinstance(columns, list)
     if not lists or not all(isinstance(x, str) for x in texts):
         raise TypeError("a name is not text")

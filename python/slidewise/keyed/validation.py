@@ -25,6 +25,7 @@ from slidewise.table.time_columns import read_times
 
 __all__ = [
     "LATE_ROWS",
+    "check_changed",
     "check_deletes",
     "check_emit",
     "check_options",
@@ -50,6 +51,20 @@ def check_emit(emit: object, spec: Spec) -> None:
             else " does not go with rolling: it is one of "
             + ", ".join(map(repr, allowed)),
         )
+
+
+def check_changed(changed: object, emit: str) -> bool:
+    """Checks `changed=`, which goes with `emit="change"`."""
+    if not isinstance(changed, bool):
+        raise SpecError(Argument("changed"), f" is True or False, got {changed!r}")
+    if changed and emit != "change":
+        raise SpecError(
+            Argument("changed", changed),
+            " leaves out results that equal the last one of their key, which only ",
+            Argument("emit", "change"),
+            " keeps up to date: give that, or leave it out",
+        )
+    return changed
 
 
 def check_deletes(specs: Iterable[Spec], deletes: str | None, way_out: str) -> None:

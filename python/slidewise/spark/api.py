@@ -31,7 +31,7 @@ DataFrame = Any
 _OF_BATCHES = ("partitions", "split", "then_by")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
-    *("initial", "buckets", "marker", "deletes"),
+    *("initial", "buckets", "marker", "deletes", "changed"),
 )
 
 
@@ -63,6 +63,7 @@ def rolling(
     buckets: int | None = None,
     marker: str | None = None,
     deletes: str | None = None,
+    changed: bool = False,
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
@@ -129,6 +130,9 @@ def rolling(
         deletes: str, a boolean column. A row where it is true deletes one row of its
             key and time (the first by `then_by`, else by arrival, which in a batch
             DataFrame is the order in which Spark reads) and gets no results.
+        changed: For streams, with `emit="change"`: bool; leaves out results that equal
+            the last one of their key. A key whose rows had all left its windows has no
+            last one.
         partitions: For batch: int, the number of tasks; by default
             `spark.sql.shuffle.partitions`.
         split: For batch: `"sample"` splits skewed keys by time, which it finds by
@@ -371,7 +375,7 @@ def _transform(
         spec = only_spec(spec, caller, "they have a result per row: use rolling")
     spec = given_specs(spec, request, caller, make)
     options = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
-    given = {name: arguments[name] for name in _OF_STREAMS}
+    given = {name: arguments[name] for name in _OF_STREAMS if name in arguments}
     specs = parts_of(spec)
     streams = tuple(StreamOptions.make(each, **given) for each in specs)
     for each in specs:

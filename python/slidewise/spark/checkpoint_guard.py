@@ -90,6 +90,8 @@ class Guard:
             ", ",
             Argument("late_rows"),
             " between 'drop' and 'flag', ",
+            Argument("changed"),
+            ", ",
             Argument("marker"),
             " and the trigger.",
         )

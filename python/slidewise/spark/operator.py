@@ -236,14 +236,15 @@ class StateTransaction:
     def _cached(self) -> CachedShard | None:
         """The cached shard, if its token is that of the state or an earlier one.
 
-        The `overflow=` must be equal, too: a query may continue with another one, which
-        the state does not record.
+        `overflow=` and `changed=` must be equal, too: a query may continue with others,
+        which the state does not record.
         """
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
             return None
-        overflow = self._operator.query.spec.overflow
-        return cached if cached.processor.query.spec.overflow == overflow else None
+        own, other = self._operator.query, cached.processor.query
+        free = (own.spec.overflow, own.changed)
+        return cached if (other.spec.overflow, other.changed) == free else None
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the page cache of this bucket on the disk of the node."""

@@ -9,7 +9,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.validation import LATE_ROWS, check_emit
+from slidewise.keyed.validation import LATE_ROWS, check_changed, check_emit
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 
@@ -31,6 +31,7 @@ class StreamOptions:
     buckets: int | None = None
     marker: str | None = None
     deletes: str | None = None
+    changed: bool = False
 
     @classmethod
     def make(
@@ -45,6 +46,7 @@ class StreamOptions:
         buckets: int | None = None,
         marker: str | None = None,
         deletes: str | None = None,
+        changed: bool = False,
     ) -> "StreamOptions":
         """Checks the arguments of a call.
 
@@ -54,15 +56,17 @@ class StreamOptions:
             >>> StreamOptions.make(spec, late="10 minutes").emit
             'final'
         """
+        emit = _check_emit(emit, spec)
         return cls(
             late=None if late is None else _parse_late(late),
-            emit=_check_emit(emit, spec),
+            emit=emit,
             late_rows=one_of(late_rows, "late_rows", LATE_ROWS),
             then_by=check_columns(then_by, "then_by"),
             initial=initial,
             buckets=None if buckets is None else _check_positive(buckets, "buckets"),
             marker=None if marker is None else check_column_name(marker, "marker"),
             deletes=None if deletes is None else check_column_name(deletes, "deletes"),
+            changed=check_changed(changed, emit),
         )
 
     def check_stream(self) -> None:

@@ -118,7 +118,7 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
     given = (options.emit, options.then_by, options.deletes, options.corrects)
-    return checked(KeyedQuery(spec, schema, *given))
+    return checked(KeyedQuery(spec, schema, *given, changed=options.changed))
 
 
 def _output_struct(df: Any, query: KeyedQuery, flags: bool) -> StructType:

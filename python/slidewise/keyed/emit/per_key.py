@@ -9,6 +9,10 @@ An accepted late row (`late_rows="correct"`) is like a new row: with "change" it
 emitted at the watermark, or at its latest row if that is later, if a window that ends
 then holds the late row. Earlier results of the key have been replaced and are not
 emitted again.
+
+With `changed=True` a result that equals the last one of its key is left out. That is
+the one at the key's latest row, or at the watermark if that is later, so it is computed
+again and not stored. A key without rows in its windows has none.
 """
 
 import pyarrow as pa
@@ -61,13 +65,18 @@ class PerKey(Emitter):
     ) -> pa.Table | None:
         """Inserts rows; gives a result per key with new or deleted ones."""
         query, shard, before = self._query, self._shard, None
-        if query.corrects:
+        if query.corrects or query.changed:
             before = self._last_results(rows, watermark)
+        last = None
+        if before is not None and query.changed:
+            last = self._answered(before)
         rows, deleted = shard.apply_deletes(rows)
         shard.append(query.sort_batch(rows), pending=False)
         shard.apply()
         results = self._updates(rows, deleted, watermark)
-        if before is None:
+        if last is not None:
+            results = self._changed(results, last)
+        if before is None or not query.corrects:
             return results
         return query.marked(results, self._are_updates(results, before))
 
@@ -79,7 +88,20 @@ class PerKey(Emitter):
         changed = keys.filter(pc.less_equal(changes, watermark)).combine_chunks()
         if not len(changed):
             return None
-        return self._answered(_with_least_time(changed, watermark))
+        results = self._answered(_with_least_time(changed, watermark))
+        if not self._query.changed:
+            return results
+        return self._changed(results, self._answered(changed))
+
+    def _changed(self, results: pa.Table, last: pa.Table) -> pa.Table:
+        """The results that differ from the last ones of their keys."""
+        names = [*self._query.spec.by, *self._query.spec.results]
+        tables = [results.select(names), last.select(names)]
+        # Custom aggregations may give nulls of another type.
+        both = pa.concat_tables(tables, promote_options="permissive")
+        codes = self._query.codes([both])
+        new, known = codes.slice(0, len(results)), codes.slice(len(results))
+        return results.filter(pc.invert(pc.is_in(new, known))).combine_chunks()
 
     def _updates(
         self, rows: pa.Table, deleted: pa.Table, watermark: int | None
