@@ -90,7 +90,7 @@ def test_a_guide_runs_as_pasted(page, capsys):
         if printed := capsys.readouterr().out:
             assert printed.strip() == after.strip()
             checked += 1
-    counts = {"specs": 6, "queries": 4, "checks": 3, "windows": 8}
+    counts = {"specs": 6, "queries": 6, "checks": 3, "windows": 8}
     assert checked == counts[page]
 
 

@@ -88,7 +88,7 @@ KEYED_FLOORS = (
     # The plan, and what depends on it alone.
     {
         *("query", "horizon", "points", "expiry", "hop_windows", "growth"),
-        *("validation", "options"),
+        *("validation", "clock", "options"),
     },
     # Rows, stored and indexed.
     {"page_store", "tiers", "row_log", "pending", "index", "row_ends", "shard"},
