@@ -1,7 +1,7 @@
-"""Adapters of polars: DataFrame and LazyFrame."""
+"""Adapter of a polars DataFrame."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,44 +10,12 @@ from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, guarded
 from slidewise.frames.column_types import replace_types
 
-__all__ = ["collected", "is_lazy", "map_lazy", "polars_frame"]
+__all__ = ["polars_frame"]
 
 
 def polars_frame(table: Any) -> Frame:
     """Wraps a polars DataFrame."""
     return _PolarsFrame(table)
-
-
-def is_lazy(table: Any) -> bool:
-    """Whether this is a polars LazyFrame."""
-    polars = sys.modules.get("polars")
-    return polars is not None and isinstance(table, polars.LazyFrame)
-
-
-def collected(table: Any) -> Any:
-    """The rows of a LazyFrame; any other table as it is."""
-    if not is_lazy(table):
-        return table
-    with guarded("the LazyFrame", Exception, way_out="its own query panics"):
-        return table.collect()
-
-
-def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
-    """Applies a function of DataFrames to a LazyFrame.
-
-    The function is checked now, on a frame without rows.
-    """
-    with guarded("the LazyFrame", Exception, way_out="its own query panics"):
-        empty = sys.modules["polars"].DataFrame(schema=lazy.collect_schema())
-    schema = function(empty).schema
-    # Each answer needs all rows and columns before it.
-    return lazy.map_batches(
-        function,
-        schema=schema,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
 
 
 class _PolarsFrame:

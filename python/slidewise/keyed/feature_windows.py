@@ -21,7 +21,7 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, SnapshotError, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, refuse_taken, require
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.lazy import is_lazy
 from slidewise.keyed.formats import BROKEN, Format, checked_ints
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import check_row, key_values, refuse_plus

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.lazy import is_lazy
 from slidewise.keyed.points import (
     Lists,
     Points,

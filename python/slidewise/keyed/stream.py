@@ -8,7 +8,7 @@ import pyarrow as pa
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
-from slidewise.frames.polars import collected
+from slidewise.frames.lazy import collected
 from slidewise.keyed.clock import Guards, split_ahead
 from slidewise.keyed.columns import EARLIEST, LATEST
 from slidewise.keyed.options import Options

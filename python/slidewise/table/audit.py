@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Frame, Result, refuse_taken, require
-from slidewise.frames.polars import collected, is_lazy
+from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import Spec, check_column_name, check_columns

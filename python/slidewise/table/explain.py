@@ -12,7 +12,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.formatting import wrap_lines
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import require
-from slidewise.frames.polars import collected
+from slidewise.frames.lazy import collected
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of

@@ -15,7 +15,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, require
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.lazy import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.spec.features import only_spec

@@ -19,7 +19,7 @@ from slidewise.aggregations.scalars import as_int
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
-from slidewise.frames.polars import map_lazy
+from slidewise.frames.lazy import map_lazy
 from slidewise.spec.features import Features, parts_of
 from slidewise.spec.outputs import column_of, covers
 from slidewise.spec.spec import Spec, derive

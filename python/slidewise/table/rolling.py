@@ -12,7 +12,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, refuse_taken, require
-from slidewise.frames.polars import collected, is_lazy
+from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
