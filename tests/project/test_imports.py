@@ -24,7 +24,7 @@ FLOORS = (
     {"frames", "aggregations"},
     {"spec"},
     {"table"},
-    {"window", "io"},
+    {"window", "io", "pandas", "polars"},
     {"keyed"},
     {"spark", "testing"},
     {"cli"},
@@ -200,7 +200,8 @@ def test_what_is_imported_at_once() -> None:
     assert "slidewise.window.window" in loaded
     heavy = {"pyspark", "pandas", "polars", "numba", "matplotlib", "rich", "duckdb"}
     assert not heavy & loaded
-    mine = ("slidewise.spark", "slidewise.cli")
+    optional = ("spark", "cli", "pandas", "polars")
+    mine = tuple(f"slidewise.{name}" for name in optional)
     assert not [name for name in loaded if name.startswith(mine)]
 
 
