@@ -32,6 +32,13 @@ AGGS = {"n": sw.count(), "sum": sw.sum("x")}
 REQUEST = {"on": "t", "by": "k", "windows": "1h", "aggs": AGGS}
 
 
+def narwhals_of(native: Any, version: str = "") -> Any:
+    narwhals = pytest.importorskip("narwhals", reason="narwhals is not installed")
+    if version:
+        narwhals = pytest.importorskip(f"narwhals.{version}")
+    return narwhals.from_native(native)
+
+
 def indexed(columns: dict[str, list[Any]]) -> pd.DataFrame:
     """A frame whose first column is the index, without a name."""
     frame = pd.DataFrame(columns)
@@ -49,6 +56,17 @@ MAKE: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
         name: np.array(values, "M8[us]" if isinstance(values[0], dt.datetime) else None)
         for name, values in columns.items()
     },
+    "narwhals of pandas": lambda columns: narwhals_of(pd.DataFrame(columns)),
+    "narwhals of polars": lambda columns: narwhals_of(pl.DataFrame(columns)),
+    "narwhals of polars, lazy": lambda columns: narwhals_of(pl.LazyFrame(columns)),
+    "narwhals of Arrow": lambda columns: narwhals_of(pa.table(columns)),
+    "narwhals of pandas, lazy": lambda columns: narwhals_of(
+        pd.DataFrame(columns)
+    ).lazy(),
+    "narwhals of DuckDB": lambda columns: narwhals_of(
+        duckdb.from_arrow(pa.table(columns))
+    ),
+    "stable narwhals": lambda columns: narwhals_of(pa.table(columns), "stable.v1"),
 }
 FRAMES = pytest.mark.parametrize("kind", MAKE)
 
@@ -76,8 +94,8 @@ def listed(frame: Any, name: str) -> list[Any]:
     raise AssertionError(type(column))
 
 
-def type_of(frame: Any) -> type:
-    return type(frame)
+def type_of(frame: Any) -> tuple[type, type]:
+    return type(frame), type(frame.to_native() if hasattr(frame, "to_native") else None)
 
 
 @FRAMES
@@ -166,12 +184,16 @@ class Counted:
 
 
 def test_the_schema_of_a_lazy_frame_is_known_before_its_rows() -> None:
-    rows = Counted(ROWS)
+    rows, labels = Counted(ROWS), Counted({"t": [TEN], "k": ["a"]})
     rolled = rows.frame.sw.rolling(**REQUEST)
     assert rolled.collect_schema().names() == ["t", "k", "x", "n_1h", "sum_1h"]
     hops = rows.frame.sw.hopping(on="t", window="1h", aggs=AGGS)
     assert hops.collect_schema()["window_end"] == pl.Datetime("us")
-    assert rows.times == 0
+    asked = rows.frame.sw.rolling(**REQUEST, at=labels.frame)
+    assert asked.collect_schema().names() == ["t", "k", "n_1h", "sum_1h"]
+    assert (rows.times, labels.times) == (0, 0)
+    assert asked.collect()["sum_1h"].to_list() == [4]
+    assert (rows.times, labels.times) == (1, 1)
 
 
 def failing(message: str) -> pl.LazyFrame:
@@ -188,6 +210,9 @@ def test_errors_of_a_lazy_frame_come_through(engine: Any) -> None:
     labels = failing("of the labels")
     with pytest.raises(KeyError, match="of the labels"):
         pl.LazyFrame(ROWS).sw.rolling(**REQUEST, at=labels).collect(engine=engine)
+    asked = failing("of the rows").sw.rolling(**REQUEST, at=pl.LazyFrame(ROWS))
+    with pytest.raises(KeyError, match="of the rows"):
+        asked.collect(engine=engine)
     text = pl.LazyFrame({**ROWS, "x": ["1", "2", "3", "four"]})
     cast = text.with_columns(pl.col("x").cast(pl.Int64))
     with pytest.raises(pl.exceptions.InvalidOperationError, match="four"):
@@ -197,6 +222,14 @@ def test_errors_of_a_lazy_frame_come_through(engine: Any) -> None:
         large.sw.rolling(**REQUEST).collect(engine=engine)
     with pytest.raises(FileNotFoundError):
         pl.scan_parquet("nowhere.parquet").sw.rolling(**REQUEST)
+
+
+def test_a_lazy_narwhals_frame_stays_lazy() -> None:
+    rows = Counted(ROWS)
+    rolled = sw.rolling(narwhals_of(rows.frame), **REQUEST)
+    assert rolled.collect_schema().names() == ["t", "k", "x", "n_1h", "sum_1h"]
+    assert rows.times == 0
+    assert listed(rolled, "sum_1h") == [4, 1, 4, 2]
 
 
 def test_a_relation_gives_an_arrow_table_that_sql_reads() -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.arrow import arrow_frame, batch_frame
 from slidewise.frames.base import Frame, guarded
+from slidewise.frames.narwhals import is_narwhals, narwhals_frame
 from slidewise.frames.numpy import holds_arrays, numpy_frame
 from slidewise.frames.pandas import pandas_frame
 from slidewise.frames.polars import polars_frame
@@ -38,6 +39,8 @@ def frame(table: Any) -> Frame:
         module = sys.modules.get(library)
         if module is not None and isinstance(table, getattr(module, type_name)):
             return wrap(table)
+    if is_narwhals(table, "DataFrame"):
+        return narwhals_frame(table, frame(table.to_native()))
     if isinstance(table, pa.RecordBatch):
         return batch_frame(table)
     if isinstance(table, pa.Table):
@@ -105,9 +108,9 @@ def _no_table(table: Any) -> str:
             + ", and on='t' for the times in its index" * bool(named)
         )
     return (
-        f"{_kind(table)} is not a table: give a pyarrow Table or RecordBatch, a pandas "
-        "or polars DataFrame, a dict of NumPy arrays, or anything with "
-        "__arrow_c_stream__"
+        f"{_kind(table)} is not a table: give a pyarrow Table or RecordBatch, a "
+        "pandas, polars or narwhals DataFrame, a dict of NumPy arrays, or anything "
+        "with __arrow_c_stream__"
         + (" (such as pyarrow.table(...) of it)" * isinstance(table, Mapping))
     )
 

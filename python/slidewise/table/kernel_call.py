@@ -690,15 +690,17 @@ def _no_function(agg: Aggregation, error: Exception) -> SpecError:
     )
 
 
-def map_lazily(lazy: Any, spec: Spec | Features, answer: Callable[[Any], Any]) -> Any:
-    """Maps a LazyFrame, which stays lazy."""
+def map_lazily(
+    lazy: Any, spec: Spec | Features, answer: Callable[..., Any], *others: Any
+) -> Any:
+    """Maps a LazyFrame, which stays lazy; `answer` takes its rows and other tables."""
     for _, agg in (pair for part in parts_of(spec) for pair in part.aggs):
         if isinstance(agg, CustomAggregation) and agg.functions.returns is None:
             raise SpecError(
                 f"a LazyFrame needs the type of {agg!r} before there are answers: give "
                 "sw.aggregation(..., returns=float), or call .collect() first"
             )
-    return map_lazy(lazy, answer)
+    return map_lazy(lazy, answer, *others)
 
 
 def resolve_threads(threads: int | None, rows: int) -> int:

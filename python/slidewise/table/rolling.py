@@ -122,12 +122,12 @@ def rolling(
 
     Args:
         table: A pyarrow Table or RecordBatch, a pandas or polars DataFrame, a polars
-            LazyFrame (which stays lazy), a dict of NumPy arrays (NaN is a value there,
-            and integer results that may be missing are masked arrays), or anything
-            with `__arrow_c_stream__`, such as a DuckDB relation (the result is a
-            pyarrow Table, which DuckDB's SQL reads by the name of its variable). In
-            pandas the names of index levels work like columns. For PySpark DataFrames
-            use `slidewise.spark.rolling`.
+            LazyFrame (which stays lazy), a narwhals frame, a dict of NumPy arrays (NaN
+            is a value there, and integer results that may be missing are masked
+            arrays), or anything with `__arrow_c_stream__`, such as a DuckDB relation
+            (the result is a pyarrow Table, which DuckDB's SQL reads by the name of its
+            variable). In pandas the names of index levels work like columns. For
+            PySpark DataFrames use `slidewise.spark.rolling`.
         spec: A `Spec`, in place of the arguments that make one: all but `at`, `at_on`,
             `at_by` and `threads`. Or `Features`, for the results of several Specs:
             columns are converted once for all, and rows are sorted once for Specs of
@@ -272,12 +272,11 @@ def rolling_spec(
         [1, 2]
     """
     if is_lazy(at):
-        rows = collected(table)
-        return map_lazily(
-            at,
-            spec,
-            lambda points: rolling_spec(rows, spec, points, columns, threads=threads),
-        )
+
+        def answered(points: Any, rows: Any) -> Any:
+            return rolling_spec(rows, spec, points, columns, threads=threads)
+
+        return map_lazily(at, spec, answered, table)
     if is_lazy(table):
         if at is not None:
             return rolling_spec(collected(table), spec, at, columns, threads=threads)
