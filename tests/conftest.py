@@ -11,6 +11,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import pytest
 from hypothesis.internal.conjecture import engine
@@ -32,6 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = SEED
     engine.MAX_SHRINKING_SECONDS = 15
+    if find_spec("sklearn") is None:  # which the examples of its module import
+        module = str(config.rootpath / "python" / "slidewise" / "sklearn.py")
+        config.option.ignore = [*(config.option.ignore or ()), module]
 
 
 def limit_of(item: pytest.Item) -> float:

@@ -24,7 +24,7 @@ FLOORS = (
     {"frames", "aggregations"},
     {"spec"},
     {"table"},
-    {"window", "io", "pandas", "polars"},
+    {"window", "io", "pandas", "polars", "sklearn"},
     {"keyed"},
     {"spark", "testing"},
     {"cli"},
@@ -201,7 +201,7 @@ def test_what_is_imported_at_once() -> None:
     heavy = {"pyspark", "pandas", "polars", "numba", "matplotlib", "rich", "duckdb"}
     heavy |= {"narwhals", "sklearn"}
     assert not heavy & loaded
-    optional = ("spark", "cli", "pandas", "polars")
+    optional = ("spark", "cli", "pandas", "polars", "sklearn")
     mine = tuple(f"slidewise.{name}" for name in optional)
     assert not [name for name in loaded if name.startswith(mine)]
 

@@ -29,6 +29,7 @@ __all__ = [
     "cast_lossless",
     "decode_dictionary",
     "group_codes",
+    "is_same",
     "key_hashes",
     "one_column",
     "row_numbers",
@@ -471,12 +472,12 @@ def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
     cast = column.cast(kind)
     if pa.types.is_null(column.type):
         return cast
-    if not _is_same(cast.cast(column.type), column):
+    if not is_same(cast.cast(column.type), column):
         raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
     return cast
 
 
-def _is_same(one: pa.Array, other: pa.Array) -> bool:
+def is_same(one: pa.Array, other: pa.Array) -> bool:
     """Whether two columns of one type have equal values, NaN being equal to NaN."""
     if one.equals(other) or not pa.types.is_floating(one.type):
         return bool(one.equals(other))

@@ -24,7 +24,7 @@ from slidewise.table.source import Source
 if TYPE_CHECKING:
     from slidewise.table.points import QueryPoints
 
-__all__ = ["compute_rolling", "rolling", "rolling_spec"]
+__all__ = ["compute_rolling", "point_columns", "rolling", "rolling_spec"]
 
 TableT = TypeVar("TableT")
 
@@ -225,11 +225,23 @@ def rolling(
                 Argument("at"),
                 ", which is missing: add it, or leave this out",
             )
-    columns = [
+    columns = point_columns(spec, at_on, at_by)
+    return rolling_spec(table, spec, at, columns, threads=threads)
+
+
+def point_columns(spec: Spec | Features, at_on: Any, at_by: Any) -> list[PointColumns]:
+    """The columns of a table of query points, for each Spec.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = sw.Spec(on="t", by="card", windows=5, aggs={"n": sw.count()})
+        >>> point_columns(spec, "asked_at", {"card": "payer"})
+        [PointColumns(on='asked_at', by=('payer',), arrivals=[])]
+    """
+    return [
         PointColumns.of(part, at_on, by)
         for part, by in zip(parts_of(spec), _keys_of_parts(spec, at_by), strict=True)
     ]
-    return rolling_spec(table, spec, at, columns, threads=threads)
 
 
 def _keys_of_parts(spec: Spec | Features, at_by: Any) -> list[Any]:
