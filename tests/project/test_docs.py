@@ -1,14 +1,13 @@
 """Pages agree with the code, and their examples run."""
 
-import ast
-import itertools
 import re
 import runpy
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pages import blocks, run_python
 
 import slidewise as sw
 import slidewise._core as _core
@@ -44,54 +43,15 @@ def test_laws_are_those_of_the_core():
     assert not _core.commutes("first", 1)
 
 
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.S | re.M)
-
-
-def promised(block: str) -> Iterator[tuple[str, object]]:
-    """Expressions followed by their values: `w.query()  # 5.0: the whole window`."""
-    for line in block.splitlines():
-        code, _, comment = line.partition("  # ")
-        found = re.match(r"(\[.*?\]|[\d.]+)(:|$)", comment)
-        if found:
-            yield code, ast.literal_eval(found[1])
-
-
 def test_the_readme_runs_as_pasted():
     """From top to bottom; the blocks for Spark run with the guides for Spark."""
-    names, checked = {}, 0
-    for block in blocks(ROOT / "README.md"):
-        if "slidewise.spark" in block:
-            continue
-        # Answers change from line to line, so each is checked in its line.
-        looked = block
-        for code, value in promised(block):
-            looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
-            checked += 1
-        exec(compile(looked, "README.md", "exec"), names)
+    names: dict[str, Any] = {}
+    checked = 0
+    for kind, block in blocks(ROOT / "README.md"):
+        if kind == "python" and "slidewise.spark" not in block:
+            checked += run_python(block, "README.md", names)
     assert checked == 8
     assert len(names["features"]) == 3
-
-
-@pytest.mark.parametrize("page", ["specs", "queries", "checks", "windows"])
-def test_a_guide_runs_as_pasted(page, capsys):
-    """The output of a block is the next block."""
-    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
-    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.S | re.M)
-    names, checked = {}, 0
-    for (kind, block), (_, after) in itertools.pairwise([*found, ("", "")]):
-        if kind != "python":
-            continue
-        looked = block
-        for code, value in promised(block):
-            looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
-            checked += 1
-        exec(compile(looked, page, "exec"), names)
-        if printed := capsys.readouterr().out:
-            assert printed.strip() == after.strip()
-            checked += 1
-    counts = {"specs": 6, "queries": 6, "checks": 3, "windows": 8}
-    assert checked == counts[page]
 
 
 def test_the_yaml_of_the_guide_is_a_spec(tmp_path):
