@@ -253,8 +253,10 @@ soak: dev ## run long and check that memory does not grow; ARGS="--native 100000
 soak-spark: dev ## run a long stream on Spark with the same check; ARGS="--minutes 30"
 	$(BIN)/python -m bench.spark_soak $(ARGS)
 
-docs: dev ## write the pages that are generated from the code
+docs: dev ## write the pages and pictures that are generated from the code
 	$(BIN)/python tools/aggregation_page.py
+	$(BIN)/python tools/api_page.py
+	$(BIN)/python tools/window_pictures.py
 
 wheels: ## build the sdist and the Linux wheels (both libcs, both architectures) into dist/
 	$(or $(PYTHON),python3) tools/wheels.py $(ARGS)

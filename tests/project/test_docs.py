@@ -1,7 +1,6 @@
 """Pages agree with the code, and their examples run."""
 
 import re
-import runpy
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,11 @@ from typing import Any
 import pytest
 from pages import blocks, run_python
 
+import aggregation_page
+import api_page
 import slidewise as sw
 import slidewise._core as _core
+import window_pictures
 from slidewise.aggregations.records import kinds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,8 +20,22 @@ PAGE = ROOT / "docs" / "aggregations.md"
 
 
 def test_the_page_of_aggregations_is_current():
-    made = runpy.run_path(str(ROOT / "tools" / "aggregation_page.py"))["page"]()
-    assert PAGE.read_text(encoding="utf-8") == made, "run: make docs"
+    assert PAGE.read_text(encoding="utf-8") == aggregation_page.page(), "run: make docs"
+
+
+def test_the_page_of_public_names_is_current():
+    pytest.importorskip("pyspark", reason="slidewise[spark]")
+    made = api_page.page()
+    shown = (ROOT / "docs" / "api.md").read_text("utf-8")
+    assert shown == made, "run: make docs"
+    for name in ("sw.rolling", "sw.KeyedWindows", "spark.rolling"):
+        assert f"\n### {name}\n" in shown
+    assert "\n#### KeyedWindows.query\n" in shown
+
+
+def test_the_pictures_of_windows_are_current():
+    for name, draw in window_pictures.PICTURES.items():
+        assert (ROOT / "docs" / name).read_text("utf-8") == draw(), "run: make docs"
 
 
 def test_it_names_every_aggregation():

@@ -55,6 +55,19 @@ def test_links_of_a_page_lead_to_pages_of_the_site(page: Path) -> None:
     assert dead == [], "name files outside docs/ without a link: the site has none"
 
 
+def test_each_page_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    nav = text.partition("\nnav:\n")[2].partition("\nmarkdown_extensions:")[0]
+    named = re.findall(r"(?:- |: )([\w/-]+\.md)$", nav, re.M)
+    assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
+
+
+def test_the_index_names_each_guide() -> None:
+    listed = text_of(DOCS / "index.md")
+    guides = {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+    assert guides == set(re.findall(r"\]\(([\w-]+\.md)\)", listed))
+
+
 def test_dead_links_of_a_built_site_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "design"
     folder.mkdir()
