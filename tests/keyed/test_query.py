@@ -258,6 +258,25 @@ def test_results_have_the_types_of_the_table() -> None:
     assert len(windows.query_many(pa.table({"card": pa.array([], pa.string())}))) == 0
 
 
+@pytest.mark.parametrize("emit", ["final", "update", "change"])
+def test_results_over_times_have_their_unit(emit: str) -> None:
+    hours = [0, 3_600_000_000, 7_200_000_000]
+    rows = pa.table({"t": pa.array(hours, pa.timestamp("us")), "x": [1.0, 2.0, 4.0]})
+    aggs = {
+        "slope": sw.slope("x", unit="1h"),
+        "rate": sw.rate("x"),
+        "gap": sw.mean_gap(),
+    }
+    for name, right in {"slope": 1.5, "rate": 3 / 7200, "gap": 3600.0}.items():
+        # Alone: one that is decoded in Python takes the others with it.
+        spec = sw.Spec(on="t", windows="5h", aggs={name: aggs[name]})
+        windows = sw.KeyedWindows(spec, emit=emit)
+        windows.ingest(rows)
+        windows.advance()
+        assert windows.collect()[f"{name}_5h"].to_pylist()[-1] == pytest.approx(right)
+        assert windows.query()[f"{name}_5h"] == pytest.approx(right)
+
+
 def test_times_are_given_as_advance_takes_them() -> None:
     """They are datetimes in any zone, and columns in coarser units."""
     start = dt.datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
+from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, empty_table, one_array
@@ -285,7 +286,7 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         for place, (name, agg) in enumerate(spec.aggs):
             (at, *others), _ = call.reads[place]
-            direct = not others and agg.record.undecoded and at == place
+            direct = not others and _is_undecoded(agg) and at == place
             if not direct or results[name].array.type != kinds[at]:
                 return None
         # The store answers all aggregations over all windows; some have fewer.
@@ -407,7 +408,7 @@ class Index:
         floats = {one.name for one in schema if pa.types.is_floating(one.type)}
         return all(
             len(plan.calls) == 1
-            and agg.record.undecoded
+            and _is_undecoded(agg)
             and not (agg.record.inputs == ("raw",) and agg.of in floats)
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
         )
@@ -474,3 +475,8 @@ class Index:
 
 def _column(rows: pa.Table, name: str) -> pa.Array:
     return one_array(rows.column(name))
+
+
+def _is_undecoded(agg: Aggregation) -> bool:
+    """Whether a result is the answer of the kernel, if their types are equal."""
+    return agg.record.undecoded and agg.scale not in ("rate", "seconds")
