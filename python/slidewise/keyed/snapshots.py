@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.keyed.formats import BROKEN, Format, checked_ints
 from slidewise.keyed.options import Options
@@ -25,7 +27,17 @@ from slidewise.keyed.transaction import State
 from slidewise.spec.durations import Length
 from slidewise.spec.spec import Spec
 
-__all__ = ["Snapshot", "Snapshots", "damaged", "read_all", "spec_of"]
+__all__ = [
+    "QueryHeads",
+    "Snapshot",
+    "Snapshots",
+    "columns_of",
+    "damaged",
+    "pack",
+    "query_of",
+    "read_all",
+    "spec_of",
+]
 
 _SNAPSHOT = Format(b"SWKW", 1)
 _LENGTH = struct.Struct("<Q")
@@ -49,6 +61,36 @@ class Snapshot:
     checksum: int
 
 
+class QueryHeads:
+    """The part of heads that describes a query, which `query_of` reads."""
+
+    def __init__(self) -> None:
+        # The Spec last written, and its text.
+        self._written: tuple[Spec, str | None] | None = None
+
+    def of(self, query: KeyedQuery) -> dict[str, Any]:
+        """The description of a query, for JSON."""
+        return {
+            "spec": query.spec.hash,
+            "document": self._document(query.spec),
+            "columns": [*query.stored_columns],
+            "emit": query.emit,
+            "then_by": query.then_by,
+            "deletes": query.deletes,
+            "changed": query.changed,
+            "schema": query.schema.serialize().to_pybytes().hex(),
+        }
+
+    def _document(self, spec: Spec) -> str | None:
+        """The Spec as JSON; None if one of its aggregations cannot be imported."""
+        if self._written is None or self._written[0] is not spec:
+            try:
+                self._written = spec, spec.to_json()
+            except SpecError:
+                self._written = spec, None
+        return self._written[1]
+
+
 class Snapshots:
     """A state as bytes.
 
@@ -59,17 +101,16 @@ class Snapshots:
 
     def __init__(self, state: State, options: Options) -> None:
         self._state, self._options = state, options
-        # The Spec last written, and its text.
-        self._written: tuple[Spec, str | None] | None = None
+        self._heads = QueryHeads()
 
     def to_bytes(self) -> bytes:
         """A snapshot: see `KeyedWindows.to_bytes`."""
         head, pages = self._head(), self._state.store.blobs()
         directory = encode_directory(self._state.directory)
         if self._state.checksum is None:
-            self._mark(_pack({**head, "follows": None}, directory, pages)[1])
+            self._mark(pack({**head, "follows": None}, directory, pages)[1])
         head |= {"follows": None, "since": self._state.checksum}
-        return _pack(head, directory, pages)[0]
+        return pack(head, directory, pages)[0]
 
     def changes(self) -> bytes:
         """An incremental snapshot: see `KeyedWindows.changes`."""
@@ -77,7 +118,7 @@ class Snapshots:
         # A page is written once: a page in both sets has not changed.
         changed = {page: state.store.get(page) for page in self._pages ^ state.saved}
         head = {**self._head(), "follows": state.checksum}
-        blob, checksum = _pack(head, encode_directory(state.directory), changed)
+        blob, checksum = pack(head, encode_directory(state.directory), changed)
         self._mark(checksum)
         return blob
 
@@ -93,13 +134,7 @@ class Snapshots:
             raise SpecError("results wait: collect() them before a snapshot")
         query, view = self._state.require().query, self._state.view
         return {
-            "spec": query.spec.hash,
-            "document": self._document(query.spec),
-            "columns": [*query.stored_columns],
-            "emit": query.emit,
-            "then_by": query.then_by,
-            "deletes": query.deletes,
-            "changed": query.changed,
+            **self._heads.of(query),
             "late_rows": self._options.late_rows,
             "ahead": _written(self._options.ahead),
             "idle": _written(self._options.idle),
@@ -110,17 +145,7 @@ class Snapshots:
             "late": self._state.late_count,
             "ahead_count": self._state.ahead_count,
             "silent": self._state.silent,
-            "schema": query.schema.serialize().to_pybytes().hex(),
         }
-
-    def _document(self, spec: Spec) -> str | None:
-        """The Spec as JSON; None if one of its aggregations cannot be imported."""
-        if self._written is None or self._written[0] is not spec:
-            try:
-                self._written = spec, spec.to_json()
-            except SpecError:
-                self._written = spec, None
-        return self._written[1]
 
     @property
     def _pages(self) -> frozenset[int]:
@@ -198,7 +223,7 @@ def _written(length: Length | None) -> int | str | None:
     return f"{length.amount}ns"
 
 
-def _pack(
+def pack(
     head: Mapping[str, Any], directory: bytes, pages: Mapping[int, bytes | None]
 ) -> tuple[bytes, int]:
     """Writes a snapshot; returns its bytes and its checksum.
@@ -274,6 +299,26 @@ def _require_spec(own: Snapshot, spec_hash: str) -> None:
         raise SnapshotError(
             "the snapshot is of another Spec: pass the one that it was made with"
         )
+
+
+def columns_of(head: Mapping[str, Any]) -> tuple[pa.Schema, tuple[str, ...]]:
+    """The columns of the stream of a head, and those that are kept."""
+    kept, ipc = tuple(head["columns"]), bytes.fromhex(head["schema"])
+    return pa.ipc.read_schema(pa.py_buffer(ipc)), kept
+
+
+def query_of(head: Mapping[str, Any]) -> KeyedQuery:
+    """The query of a head.
+
+    Raises:
+        SnapshotError: If its Spec is not in the head.
+    """
+    schema, kept = columns_of(head)
+    options = (head["emit"], tuple(head["then_by"]), head["deletes"])
+    corrects = head["late_rows"] == "correct"
+    return KeyedQuery(
+        spec_of(head), schema, *options, corrects, kept, head["changed"]
+    )
 
 
 def spec_of(head: Mapping[str, Any]) -> Spec:

@@ -1,5 +1,6 @@
 """`SpecWindows`: the windows of one Spec, which `KeyedWindows` and Features hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,12 +8,20 @@ import pyarrow as pa
 
 from slidewise.formatting import format_count
 from slidewise.keyed.explain import explain_lines, format_bytes, format_windows
+from slidewise.keyed.formats import BROKEN
 from slidewise.keyed.growth import check_growth
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import key_table
 from slidewise.keyed.queries import Queries
 from slidewise.keyed.single_times import format_tick, shown_time
-from slidewise.keyed.snapshots import Snapshot, Snapshots, read_all, spec_of
+from slidewise.keyed.snapshots import (
+    Snapshot,
+    Snapshots,
+    columns_of,
+    damaged,
+    read_all,
+    spec_of,
+)
 from slidewise.keyed.stream import Stream
 from slidewise.keyed.transaction import State
 from slidewise.spec.spec import Spec
@@ -34,6 +43,28 @@ class SpecWindows:
         self.stream = Stream(options, state)
         self.queries = Queries(options.spec, state)
         self.snapshots = Snapshots(state, options)
+
+    @classmethod
+    def opened(cls, blob: bytes, spec: Spec | None, changes: Sequence[bytes]) -> Self:
+        """Windows that are restored from a snapshot and the changes since.
+
+        Raises:
+            SnapshotError: As `KeyedWindows.from_bytes`.
+        """
+        try:
+            saved = Saved.of(blob, spec, changes)
+            saved.check_growth()
+            made = cls(saved.made_with, State())
+            made.restore(saved)
+        except BROKEN as error:
+            raise damaged(error) from error
+        return made
+
+    def emptied(self) -> Self:
+        """Windows of the same stream without rows."""
+        made, query = type(self)(self.options, State()), self.state.require().query
+        made.state.begin(query, self.state.delay, self.state.retention)
+        return made
 
     def holds(self, key: Any) -> bool:
         """Whether a key has rows."""
@@ -143,9 +174,7 @@ class Saved:
     @property
     def columns(self) -> tuple[pa.Schema, tuple[str, ...]]:
         """The columns of the stream, and those that were kept."""
-        head = self.read.head
-        kept, ipc = tuple(head["columns"]), bytes.fromhex(head["schema"])
-        return pa.ipc.read_schema(pa.py_buffer(ipc)), kept
+        return columns_of(self.read.head)
 
     def check_growth(self) -> None:
         """Checks that the Spec differs only in what may grow.
@@ -154,6 +183,13 @@ class Saved:
             SnapshotError: If it does not.
         """
         if self.before is not self.spec:
-            given = {"late": 0, "keep": None, **self.options}
-            before = Options.make(self.before, **given).query(*self.columns)
+            before = self._of(self.before).query(*self.columns)
             check_growth(before, self.spec, self.read.head["kept"])
+
+    @property
+    def made_with(self) -> Options:
+        """The options of the restored windows."""
+        return self._of(self.spec)
+
+    def _of(self, spec: Spec) -> Options:
+        return Options.make(spec, late=0, keep=None, **self.options)

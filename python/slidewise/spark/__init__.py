@@ -4,6 +4,7 @@
   with the same results.
 - `explain`: the plan of such a call, as text.
 - `metrics`, `Listener`: counts of rows, results and state of running queries.
+- `read_state`: the rows that a stream holds, from its checkpoint.
 - `session`: makes a local SparkSession with the settings that they need.
 
 All are plain functions of a DataFrame; without one, `rolling` and `hopping` return a
@@ -11,6 +12,7 @@ function for `df.transform`. They patch nothing and need no jar, so they also wo
 Spark Connect.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slidewise.spark.api import explain, hopping, rolling
@@ -18,16 +20,29 @@ from slidewise.spark.local_session import session
 
 if TYPE_CHECKING:
     from slidewise.spark.listener import Listener, metrics
+    from slidewise.spark.state_reader import read_state
 
-__all__ = ["Listener", "explain", "hopping", "metrics", "rolling", "session"]
+__all__ = [
+    "Listener",
+    "explain",
+    "hopping",
+    "metrics",
+    "read_state",
+    "rolling",
+    "session",
+]
+# The names whose modules need PySpark.
+_LATE = {
+    "Listener": "listener",
+    "metrics": "listener",
+    "read_state": "state_reader",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `Listener` and `metrics` on first use, as they need PySpark."""
-    if name in ("Listener", "metrics"):
-        from slidewise.spark import listener
-
-        return getattr(listener, name)
+    """Imports names on first use, if their modules need PySpark."""
+    if name in _LATE:
+        return getattr(import_module(f"slidewise.spark.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,11 +1,12 @@
 """The stateful operator: one `Processor` of `slidewise.keyed` per bucket.
 
 The state of a bucket is a `ValueState`, the *head*, and a `MapState`, `pages`. The head
-holds a token, the timer, the guard and the directory of the shard; its name in
-checkpoints is `directory`. A shard stays in the worker process between micro-batches.
-If its token is that of the head, the shard is current. If its token is one of those
-before it, the shard reads the commits since. Otherwise a new shard is opened: Spark
-replays micro-batches, retries tasks and moves partitions between workers.
+holds a token, the timer, the guard and the directory of the shard; that of the guard's
+bucket holds the guard and the query. In checkpoints its name is `directory`. A shard
+stays in the worker process between micro-batches. If its token is that of the head, the
+shard is current. If its token is one of those before it, the shard reads the commits
+since. Otherwise a new shard is opened: Spark replays micro-batches, retries tasks and
+moves partitions between workers.
 """
 
 import json
@@ -29,6 +30,7 @@ from pyspark.sql.types import (
 
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery, flagged
+from slidewise.keyed.snapshots import QueryHeads
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
@@ -37,7 +39,10 @@ from slidewise.spark.watermarks import timer_for, watermark_of
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 
-__all__ = ["METRICS", "OUTPUT", "Operator"]
+__all__ = ["HEAD", "METRICS", "OUTPUT", "PAGES", "Operator"]
+
+# The names of the state variables in checkpoints.
+HEAD, PAGES = "directory", "pages"
 
 # The counts of a call of the operator; `metrics` sums them per micro-batch.
 _COUNTS = (
@@ -116,9 +121,9 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         """Declares the state variables; called once per task, and on the driver."""
         prepare_worker()
         self.handle = handle
-        # Checkpoints contain this name, so it cannot change.
-        self.head = handle.getValueState("directory", _BLOB)
-        self.pages = handle.getMapState("pages", _PAGE, _BLOB)
+        # Checkpoints contain these names, so they cannot change.
+        self.head = handle.getValueState(HEAD, _BLOB)
+        self.pages = handle.getMapState(PAGES, _PAGE, _BLOB)
 
     @one_line_errors()
     def handleInitialState(  # noqa: N802
@@ -183,9 +188,13 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
 
     def _check(self, guards: list[bytes]) -> None:
         found = self.head.get()
-        Guard.check(guards[0], None if found is None else bytes(found[0]))
-        if found is None:
-            self.head.update((guards[0],))
+        state = None if found is None else json.loads(bytes(found[0]))["guard"].encode()
+        Guard.check(guards[0], state)
+        if state is None:
+            query = QueryHeads().of(self.query)
+            query["late_rows"] = "correct" if self.query.corrects else "drop"
+            head = {"guard": guards[0].decode(), "query": query}
+            self.head.update((json.dumps(head).encode(),))
 
 
 class StateTransaction:

@@ -1,0 +1,168 @@
+"""Reads the rows that the state of a stream holds, from its checkpoint.
+
+Spark's own sources of state give heads and pages ([operator.py](operator.py)). A task
+reads those of a bucket as the operator does, and returns the rows of its log.
+"""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from slidewise.errors import SpecError
+from slidewise.frames.base import empty_table
+from slidewise.keyed.columns import TIME, later_than
+from slidewise.keyed.page_store import MemoryStore, Pages
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.row_log import RowLog
+from slidewise.keyed.snapshots import query_of
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET
+from slidewise.spark.operator import HEAD, PAGES
+from slidewise.spark.versions import check_streams
+from slidewise.spark.worker_errors import one_line_errors
+
+__all__ = ["read_state"]
+
+_OPERATOR = "transformWithState"
+_PENDING = "_pending"
+
+
+def read_state(spark: Any, checkpoint: str) -> Any:
+    """Reads the rows that a stream holds in its state, from its checkpoint.
+
+    These are the rows that its windows may still hold, as of the last micro-batch that
+    was committed. Rows that have left them are absent once the state was told so; with
+    `rows(n)` and windows that rows close, only after their pages were rewritten.
+
+    Args:
+        spark: SparkSession.
+        checkpoint: str, the `checkpointLocation` of the query, which may be running.
+
+    Returns:
+        A DataFrame: the key columns, the column of times, and the other columns of the
+        state. `_pending` is true for rows that wait for the watermark, with
+        `emit="final"`: these have all columns of the stream. Columns that no window
+        needs are null once the row was emitted.
+
+    Raises:
+        SpecError: If the folder is no checkpoint, or that of another query.
+        SnapshotError: If an aggregation of the query cannot be imported by its path.
+
+    Cost:
+        A job that reads the whole state, and holds a bucket of it per task.
+
+    Example:
+        >>> from slidewise.spark import read_state
+        >>> held = read_state(spark, "checkpoints/features")  # doctest: +SKIP
+        >>> held.groupBy("station").count().show()  # doctest: +SKIP
+    """
+    check_streams()
+    batch = _last_batch(spark, checkpoint)
+    heads = _variable(spark, checkpoint, HEAD, batch).select(
+        sf.col("key.bucket").alias("bucket"),
+        sf.lit(None).cast("long").alias("page"),
+        sf.col("value.value").alias("blob"),
+    )
+    guard = heads.where(sf.col("bucket") == GUARD_BUCKET).collect()
+    if not guard:
+        raise SpecError(f"no micro-batch with rows is in the checkpoint {checkpoint!r}")
+    reader = _Reader(query_of(json.loads(bytes(guard[0]["blob"]))["query"]))
+    pages = _variable(spark, checkpoint, PAGES, batch).select(
+        sf.col("key.bucket").alias("bucket"),
+        sf.col("user_map_key.page").alias("page"),
+        sf.col("user_map_value.value").alias("blob"),
+    )
+    stored = heads.where(sf.col("bucket") != GUARD_BUCKET).unionByName(pages)
+    schema = from_arrow_schema(reader.schema)
+
+    def rows(bucket: pa.Table) -> pa.Table:  # Spark counts the `self` of a method
+        return reader.rows(bucket)
+
+    return stored.groupBy("bucket").applyInArrow(rows, schema)
+
+
+def _last_batch(spark: Any, checkpoint: str) -> int:
+    """The number of the last committed micro-batch.
+
+    Raises:
+        SpecError: If the folder is no checkpoint of a query of slidewise.
+    """
+    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    for operator in operators:
+        if operator["operatorName"].startswith(_OPERATOR):
+            properties = json.loads(operator["operatorProperties"] or "{}")
+            variables = properties.get("stateVariables", ())
+            if {HEAD, PAGES} <= {variable["stateName"] for variable in variables}:
+                return int(operator["maxBatchId"])
+    if not operators:
+        raise SpecError(
+            f"{checkpoint!r} is not a checkpoint with state: give the "
+            "checkpointLocation of a stream of slidewise"
+        )
+    found = ", ".join(sorted({operator["operatorName"] for operator in operators}))
+    raise SpecError(
+        f"{checkpoint!r} is the checkpoint of a query without windows of slidewise "
+        f"({found}): give that of a stream of slidewise"
+    )
+
+
+def _variable(spark: Any, checkpoint: str, name: str, batch: int) -> Any:
+    """The DataFrame of a state variable as of a micro-batch."""
+    source = spark.read.format("statestore").option("stateVarName", name)
+    return source.option("batchId", batch).load(checkpoint)
+
+
+class _Reader:
+    """A function for `applyInArrow`: the rows of a bucket.
+
+    Attributes:
+        schema: The columns of the rows.
+    """
+
+    def __init__(self, query: KeyedQuery) -> None:
+        self._query = query
+        by, on = query.spec.by, query.spec.on
+        waits = query.emit == "final"
+        kept = query.schema.names if waits else query.stored_columns
+        names = dict.fromkeys([*by, on, *kept])
+        fields = [
+            query.schema.field(name).with_type(
+                query.times.original.type if name == on else query.stored_type(name)
+            )
+            for name in names
+        ]
+        self.schema = pa.schema([*fields, pa.field(_PENDING, pa.bool_())])
+
+    def rows(self, stored: pa.Table) -> pa.Table:
+        """The rows of a bucket, from its head and pages."""
+        with one_line_errors():
+            store, shard = MemoryStore(), None
+            for row in stored.select(["page", "blob"]).to_pylist():
+                if row["page"] is None:
+                    shard = json.loads(row["blob"])["shard"]
+                else:
+                    store.put(row["page"], row["blob"])
+            if shard is None:
+                return empty_table(self.schema)
+            log = RowLog(self._query, Pages(store), shard["log"])
+            fired = shard["flushed"]
+            tables = [self._listed(*part, fired) for part in log.alive()]
+            return pa.concat_tables([empty_table(self.schema), *tables])
+
+    def _listed(self, rows: pa.Table, pending: bool, fired: int | None) -> pa.Table:
+        """The rows of a segment in the columns of the result."""
+        rows, count = self._query.timed(rows), len(rows)
+        if pending and fired is not None:
+            waits = later_than(rows[TIME], fired)
+        else:
+            waits = pa.repeat(pending, count)
+        rows = rows.append_column(_PENDING, waits)
+        columns = [
+            rows[field.name]
+            if field.name in rows.column_names
+            else pa.nulls(count, field.type)
+            for field in self.schema
+        ]
+        return pa.table(columns, schema=self.schema)

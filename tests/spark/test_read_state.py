@@ -1,0 +1,54 @@
+"""`read_state` gives the rows that a stream holds."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from streams import LATE, ROLLING, FileSource, read, start
+
+import slidewise as sw
+from slidewise.spark import read_state, rolling
+
+
+def test_the_rows_of_the_state(spark: Any, tmp_path: Path) -> None:
+    """Rows that wait have all columns, the others those that windows need."""
+    source = FileSource(tmp_path, 5, LATE)
+    source.write(4)
+    call: dict[str, Any] = {**ROLLING, "late": LATE}
+    start(rolling(read(spark, tmp_path), **call), tmp_path, "a").awaitTermination()
+    held = read_state(spark, str(tmp_path / "a-checkpoint")).toArrow()
+    accepted = pa.concat_tables(source.accepted()).drop_columns("batch")
+    watermark = source.watermark(len(source.batches))
+    assert held.column_names == ["key", "t", "id", "x", "y", "word", "came", "_pending"]
+    waits = held.filter(held["_pending"]).drop_columns("_pending").sort_by("id")
+    expected = accepted.filter(pc.greater(accepted["t"], watermark))
+    assert len(expected)
+    assert waits.select(expected.column_names).equals(expected.sort_by("id"))
+    fired = held.filter(pc.invert(held["_pending"]))
+    start_of_windows = pc.subtract(watermark, pa.scalar(120, pa.duration("s")))
+    needed = accepted.filter(
+        pc.and_(
+            pc.greater(accepted["t"], start_of_windows),
+            pc.less_equal(accepted["t"], watermark),
+        )
+    )
+    names = ["key", "t", "x", "y", "word"]
+    found = fired.filter(pc.greater(fired["t"], start_of_windows)).select(names)
+    order = [(name, "ascending") for name in names]
+    assert len(needed)
+    assert found.sort_by(order).equals(needed.select(names).sort_by(order))
+    assert fired["came"].null_count == len(fired)
+
+
+def test_other_folders_are_refused(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(sw.SpecError, match="is not a checkpoint with state: give the"):
+        read_state(spark, str(tmp_path))
+    source = FileSource(tmp_path, 6, LATE)
+    source.write(1)
+    rows = read(spark, tmp_path).withWatermark("t", "30 seconds")
+    distinct = rows.dropDuplicates(["key", "t"])
+    start(distinct, tmp_path, "other").awaitTermination()
+    with pytest.raises(sw.SpecError, match=r"without windows of slidewise \(dedupe\)"):
+        read_state(spark, str(tmp_path / "other-checkpoint"))
