@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from slidewise.keyed.buckets import buckets_of
 from slidewise.keyed.columns import joined
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
@@ -23,7 +24,7 @@ from slidewise.spark.columns import ROW
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.batched_rolling import refuse_missing_times
-from slidewise.table.encoding import ValueColumn, key_hashes, row_numbers
+from slidewise.table.encoding import row_numbers
 
 __all__ = ["PACKED", "Packer", "number_history", "unpack"]
 
@@ -36,12 +37,8 @@ _STAGED_ROWS = 1 << 17
 _STAGED_BYTES = 1 << 26
 # The rows of a batch from `unpack`.
 _BATCH_ROWS = 1 << 15
-# The bucket comes from the bits of the hash above these.
-_PARTITION_BITS = 40
 # The bits of the number of a row within its task.
 _TASK_BITS = 33
-# The hash of a missing key.
-_NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
 
 class Packer:
@@ -83,10 +80,7 @@ class Packer:
         if self._buckets == 1:
             yield from _batches([(self._keys[0], rows)])
             return
-        high = pc.shift_right(_hashes(self._query, rows), _PARTITION_BITS)
-        high = pc.bit_wise_and(high, (1 << (64 - _PARTITION_BITS)) - 1)
-        multiples = pc.multiply(pc.divide(high, self._buckets), self._buckets)
-        of_row = pc.subtract(high, multiples)
+        of_row = buckets_of(self._query.spec.by, rows, self._buckets)
         order = pc.sort_indices(of_row)
         rows, parts, start = rows.take(order), [], 0
         for bucket in pc.value_counts(of_row.take(order)).to_pylist():
@@ -121,32 +115,6 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for payload in batch.column("payload"):
             if payload.is_valid:
                 yield from read_ipc(payload.as_buffer()).to_batches(_BATCH_ROWS)
-
-
-def _hashes(query: KeyedQuery, rows: pa.Table) -> pa.Array:
-    """A hash of the key of each row, the same in all versions."""
-    mixed: pa.Array = None
-    for name in query.spec.by:
-        column = rows.column(name).combine_chunks()
-        # A checkpoint fixes the hashes of the other types, which are older.
-        if pa.types.is_nested(column.type):
-            own = key_hashes([(name, column)], len(rows))
-        else:
-            own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
-        mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
-    if mixed is None:
-        return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
-    return mixed
-
-
-def _hashable(keys: pa.Array) -> pa.Array:
-    """Converts keys to a type that can be hashed; equal keys stay equal."""
-    if pa.types.is_floating(keys.type):
-        # Both zeros are one key.
-        return pc.add(keys.cast(pa.float64()), 0.0)
-    if pa.types.is_date32(keys.type) or pa.types.is_time32(keys.type):
-        return keys.cast(pa.int32())
-    return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 
 
 def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
