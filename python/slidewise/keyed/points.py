@@ -39,6 +39,7 @@ __all__ = [
     "keys_of",
     "plus_of",
     "plus_row",
+    "points_of",
     "python_value",
     "refuse_plus",
     "times_of",
@@ -78,6 +79,11 @@ class Points:
         plus = None if self.plus is None else self.plus.slice(start, count)
         keys, ticks = self.keys.slice(start, count), self.ticks.slice(start, count)
         return Points(keys, ticks, plus, self.asked)
+
+    def take(self, places: pa.Array) -> "Points":
+        """Some of the points."""
+        plus = None if self.plus is None else self.plus.take(places)
+        return Points(self.keys.take(places), self.ticks.take(places), plus, self.asked)
 
 
 def key_table(query: KeyedQuery, key: Any) -> pa.Table:
@@ -249,6 +255,22 @@ def keys_of(query: KeyedQuery, target: Frame | Lists) -> pa.Table:
             where = ("the stream", "keys=")
             raise keys_differ(name, (kind, column.type), where) from error
     return pa.table(columns or {NUMBER: row_numbers(target.length)})
+
+
+def points_of(
+    query: KeyedQuery,
+    target: Frame | Lists,
+    at: Any,
+    tick: int | None,
+    plus: Mapping[str, str] | Sequence[str] | None,
+) -> Points:
+    """The query points of a table: at a tick, or if that is None a column of times."""
+    if tick is None:
+        ticks = times_of(query, target, at)
+    else:
+        ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
+    extra = None if plus is None else plus_of(query, target, plus)
+    return Points(keys_of(query, target), ticks, extra)
 
 
 def times_of(query: KeyedQuery, target: Frame | Lists, name: str) -> pa.Array:

@@ -16,11 +16,9 @@ from slidewise.keyed.points import (
     Points,
     key_table,
     key_values,
-    keys_of,
-    plus_of,
     plus_row,
+    points_of,
     python_value,
-    times_of,
 )
 from slidewise.keyed.reader import RowReader
 from slidewise.keyed.transaction import State
@@ -31,7 +29,7 @@ from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
 from slidewise.table.kernel_call import map_lazily
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "holds_lists"]
 
 _T = TypeVar("_T")
 
@@ -121,7 +119,7 @@ class Queries:
         """`query_many` of a table that is not lazy, at a tick or a column of times."""
         reader, query = view.reader, view.query
         is_declared = windows is None and plus is None and not valid_until
-        lists = _holds_lists(keys)
+        lists = holds_lists(keys)
         is_fast = lists or isinstance(keys, _FAST)
         if reader and is_declared and tick is not None and is_fast:
             answer = reader.listed if lists else reader.appended
@@ -129,22 +127,23 @@ class Queries:
             if found is not None and self._is_whole(tick):
                 return found
         target = Lists(keys) if lists else frame(keys)
-        own = keys_of(query, target)
-        if tick is None:
-            ticks = times_of(query, target, at)
-        else:
-            ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
-        results = None
-        if reader is not None and is_declared:
-            results = reader.query_keys(own, ticks)
-            if target.length and not self._is_whole(pc.min(ticks).as_py()):
-                results = None
-        if results is None:
-            extra = None if plus is None else plus_of(query, target, plus)
-            points = Points(own, ticks, extra)
-            results = self._results(view, points, windows, valid_until)
+        points = points_of(query, target, at, tick, plus)
+        results = self.results(view, points, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
+
+    def results(
+        self, view: View, points: Points, windows: Any, valid_until: bool
+    ) -> dict[str, Result]:
+        """The results of query points by column, window by window."""
+        reader = view.reader
+        is_declared = windows is None and points.plus is None and not valid_until
+        if reader is not None and is_declared:
+            found = reader.query_keys(points.keys, points.ticks)
+            earliest = pc.min(points.ticks).as_py()
+            if found is not None and (earliest is None or self._is_whole(earliest)):
+                return found
+        return self._results(view, points, windows, valid_until)
 
     def _view_for(self, call: str) -> View:
         """The view for a query, after the rollback of a change that did not end."""
@@ -179,7 +178,7 @@ class Queries:
     def _results(
         self, view: View, points: Points, windows: Any, valid_until: bool
     ) -> dict[str, Result]:
-        """The results of query points by column, window by window."""
+        """As `results`, of any windows and with extra rows."""
         spans = view.horizon.windows(windows)
         if valid_until:
             for window in spans:
@@ -221,7 +220,7 @@ class Queries:
             return self._state.require().shard.log.latest_lost()
 
 
-def _holds_lists(keys: Any) -> bool:
+def holds_lists(keys: Any) -> bool:
     """Whether the keys are a dict with a list among its columns."""
     if isinstance(keys, dict):
         for values in keys.values():
