@@ -5,6 +5,7 @@
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
 - `hopping`: hopping, tumbling and session windows over a table, a row for each.
 - `KeyedWindows`: the windows of `rolling` and `hopping` over a stream, for many keys.
+- `follow`: answers in another process, from what a stream on Spark publishes.
 - `Spec`: the windows and aggregations of these three, written once.
 - `Features`: several Specs over one stream, such as one per kind of key.
 - `Query`: a range and a slide, for `SharedWindow` and `hopping`.
@@ -41,7 +42,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.hints import unknown_name_error
-from slidewise.keyed import KeyedWindows
+from slidewise.keyed import KeyedWindows, follow
 from slidewise.spec.durations import rows
 from slidewise.spec.features import Features
 from slidewise.spec.query import Query
@@ -85,6 +86,7 @@ __all__ = [
     "calendar",
     "check_laws",
     "explain",
+    "follow",
     "hopping",
     "landmark",
     "native",

@@ -3,12 +3,14 @@
 `keyed_windows` defines the public class, and `query` a Spec over a stream. `processor`
 ingests rows and emits results: `shard` holds the rows of some keys, in a `row_log`,
 which is stored, and in an `index` in memory; `answer` makes results of them; and `emit`
-decides which results are emitted, and when.
+decides which results are emitted, and when. A `publisher` writes what changes, and a
+`follower` in another process answers from it.
 """
 
+from slidewise.keyed.follower import follow
 from slidewise.keyed.keyed_windows import KeyedWindows
 
-__all__ = ["KeyedWindows"]
+__all__ = ["KeyedWindows", "follow"]
 
 
 def __dir__() -> list[str]:
