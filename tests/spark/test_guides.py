@@ -55,6 +55,7 @@ def test_the_guide_for_streams(spark: Any, trips: Any, tmp_path: Path) -> None:
     for block in blocks("spark-streams.md"):
         # Spark's paths are those of the JVM, which stays where it was started.
         names = "checkpoints/features|features|trips-until-april|features-until-april"
+        names += "|published"
         placed = re.sub(f'"({names})"', rf'"{tmp_path}/\1"', block)
         exec(compile(placed, "spark-streams.md", "exec"), known)
     query = known["query"]

@@ -1,5 +1,6 @@
 """The public functions: they check their arguments and call `batch` or `stream`."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,7 +32,7 @@ DataFrame = Any
 _OF_BATCHES = ("partitions", "split", "then_by")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
-    *("initial", "buckets", "marker", "deletes", "changed"),
+    *("initial", "buckets", "marker", "deletes", "changed", "publish"),
 )
 
 
@@ -64,6 +65,7 @@ def rolling(
     marker: str | None = None,
     deletes: str | None = None,
     changed: bool = False,
+    publish: str | os.PathLike[str] | None = None,
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
@@ -133,6 +135,9 @@ def rolling(
         changed: For streams, with `emit="change"`: bool; leaves out results that equal
             the last one of their key. A key whose rows had all left its windows has no
             last one.
+        publish: For streams: the folder to which each micro-batch writes what it
+            changed in the state, for `slidewise.follow`. It belongs to the checkpoint
+            from its first micro-batch on.
         partitions: For batch: int, the number of tasks; by default
             `spark.sql.shuffle.partitions`.
         split: For batch: `"sample"` splits skewed keys by time, which it finds by
@@ -199,6 +204,7 @@ def hopping(
     buckets: int | None = None,
     marker: str | None = None,
     deletes: str | None = None,
+    publish: str | os.PathLike[str] | None = None,
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
@@ -243,6 +249,7 @@ def hopping(
         marker: For streams: str, the boolean column of rows that only move the
             watermark.
         deletes: str, the boolean column of rows that delete others, as for `rolling`.
+        publish: For streams: the folder for `slidewise.follow`, as for `rolling`.
         partitions: For batch: int, the number of tasks.
         split: For batch: `"auto"`, `"sample"`, int or False, as for `rolling`. Keys of
             sessions and with `empty=True` cannot be split.

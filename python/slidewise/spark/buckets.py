@@ -7,7 +7,7 @@ has the key whose hash is `i`. Then, for any number of partitions, their numbers
 buckets differ by at most one.
 """
 
-__all__ = ["bucket_keys"]
+__all__ = ["bucket_keys", "bucket_number"]
 
 _MASK = (1 << 32) - 1
 # The constants of Murmur3, and the seed of Spark.
@@ -24,6 +24,21 @@ def bucket_keys(buckets: int) -> list[int]:
         [-1693959553, -1910889132]
     """
     return [_unhashed(bucket) for bucket in range(buckets)]
+
+
+def bucket_number(key: int) -> int:
+    """Returns the bucket of a key: Spark's hash of the integer.
+
+    Example:
+        >>> [bucket_number(key) for key in bucket_keys(3)]
+        [0, 1, 2]
+    """
+    mixed = _rotated(key * _C1 & _MASK, 15) * _C2 & _MASK
+    mixed = (_rotated(mixed ^ _SEED, 13) * 5 + _ADDED) & _MASK
+    mixed ^= 4  # The number of hashed bytes.
+    mixed = (mixed ^ mixed >> 16) * _MIXED[0] & _MASK
+    mixed = (mixed ^ mixed >> 13) * _MIXED[1] & _MASK
+    return mixed ^ mixed >> 16
 
 
 def _unhashed(mixed: int) -> int:

@@ -13,6 +13,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, SupportsBytes
 
 import pyarrow as pa
@@ -29,9 +30,12 @@ from pyspark.sql.types import (
 )
 
 from slidewise.keyed.processor import Processor
+from slidewise.keyed.publisher import Commit, Published, Publisher
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery, flagged
+from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import QueryHeads
 from slidewise.spark.arrow_ipc import payloads, read_ipc
+from slidewise.spark.buckets import bucket_number
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
@@ -109,13 +113,22 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         query: The windows, aggregations and output mode.
         guard: The guard of the query; state with another guard is refused.
         flags: Whether late rows are returned with `_late` true.
+        publisher: Writes each commit for followers; None for no publishing.
         handle: What Spark gives for timers; set by `init`, like the next two.
         head: The head of the bucket.
         pages: The pages of the bucket.
     """
 
-    def __init__(self, query: KeyedQuery, guard: bytes, *, flags: bool) -> None:
+    def __init__(
+        self,
+        query: KeyedQuery,
+        guard: bytes,
+        publisher: Publisher | None = None,
+        *,
+        flags: bool,
+    ) -> None:
         self.query, self.guard, self.flags = query, guard, flags
+        self.publisher = publisher
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
@@ -138,7 +151,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
             return
         transaction = StateTransaction(self, bucket)
         if initialState.payload is not None:
-            transaction.processor.load(read_ipc(bytes(initialState.payload)))
+            transaction.load(read_ipc(bytes(initialState.payload)))
         if initialState.latest is not None:
             transaction.processor.begin(initialState.latest)
         transaction.commit(None)
@@ -225,6 +238,14 @@ class StateTransaction:
         self._timer: int | None = head.get("timer")
         self._token: str = head.get("token", "")
         self._earlier: list[str] = head.get("earlier", [])
+        # The latest time of the rows of this call.
+        self._largest: int | None = None
+        self._published: Published | None = None
+        if operator.publisher is not None:
+            self._publisher = operator.publisher.claim(self._query_id)
+            if (published := head.get("published")) is not None:
+                self._published = Published(**published)
+            self._publisher.require(self._published, is_new=found is None)
         cached = self._cached()
         is_current = cached is not None and cached.token == self._token
         self._pages = cached.pages if cached and is_current else self._open_pages()
@@ -263,6 +284,12 @@ class StateTransaction:
         own = folder / f"{self._query_id}-{self._bucket}"
         return LocalPageCache.open(own, self._token)
 
+    def load(self, rows: pa.Table) -> None:
+        """Loads rows from before the stream, without results."""
+        self.processor.load(rows)
+        if len(rows):
+            self._largest = pc.max(self.processor.query.ticks(rows)).as_py()
+
     def advance(self, watermark: int | None) -> None:
         """Computes the results that a watermark makes due."""
         due = self.processor.due
@@ -276,6 +303,7 @@ class StateTransaction:
         # No copy: the memory of payloads does not change.
         query = self.processor.query
         rows, ends = query.arrived(rows, copies=False)
+        self._largest = None if ends is None else ends[1]
         rows, late = query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
         if len(late) and self._operator.flags:
@@ -299,18 +327,38 @@ class StateTransaction:
     def commit(self, watermark: int | None) -> None:
         """Writes the state: the pages, then the head, whose token makes them valid."""
         processor, operator = self.processor, self._operator
+        changed = processor.pages.changed
         directory = processor.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
         head: dict[str, Any] = {"token": token, "timer": self._set_timer(watermark)}
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
         head["guard"] = operator.guard.decode()
         head["shard"] = directory
+        if operator.publisher is not None:
+            head["published"] = self._publish(directory, changed, watermark)
         operator.head.update((json.dumps(head).encode(),))
         self._counts["cached_pages"] = self._store.hits
         self._store.commit(self._token, token)
         processor.pages.trim(_MAX_DECODED_BYTES)
         entry = CachedShard(token, processor, self._pages, self._batch)
         _cache.put(self._query_id, self._bucket, entry)
+
+    def _publish(
+        self, directory: Directory, changed: set[int], watermark: int | None
+    ) -> dict[str, Any]:
+        """Writes the commit for followers; gives what the head records of it."""
+        commit = Commit(
+            batch=self._batch,
+            bucket=bucket_number(self._bucket),
+            watermark=watermark,
+            largest=self._largest,
+            late=self._counts["late"],
+            changed={page: self._store.get(page) for page in changed},
+        )
+        written = self._publisher.write(
+            self.processor, directory, commit, self._published
+        )
+        return asdict(written)
 
     def _set_timer(self, watermark: int | None) -> int | None:
         """Registers a timer for the next result that falls due, and returns it."""

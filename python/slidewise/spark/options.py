@@ -1,5 +1,6 @@
 """The options of Spark calls that are not in the `Spec`."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,6 +10,7 @@ import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
+from slidewise.keyed.published import Folder
 from slidewise.keyed.validation import LATE_ROWS, check_changed, check_emit
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
@@ -32,6 +34,7 @@ class StreamOptions:
     marker: str | None = None
     deletes: str | None = None
     changed: bool = False
+    publish: str | None = None
 
     @classmethod
     def make(
@@ -47,6 +50,7 @@ class StreamOptions:
         marker: str | None = None,
         deletes: str | None = None,
         changed: bool = False,
+        publish: str | os.PathLike[str] | None = None,
     ) -> "StreamOptions":
         """Checks the arguments of a call.
 
@@ -67,6 +71,7 @@ class StreamOptions:
             marker=None if marker is None else check_column_name(marker, "marker"),
             deletes=None if deletes is None else check_column_name(deletes, "deletes"),
             changed=check_changed(changed, emit),
+            publish=None if publish is None else Folder(publish).path,
         )
 
     def check_stream(self) -> None:
@@ -118,6 +123,11 @@ class StreamOptions:
             raise SpecError(
                 "initial= starts a stream from history: leave it out for a batch "
                 "DataFrame, which is history itself"
+            )
+        if self.publish is not None:
+            raise SpecError(
+                "publish= is for streams, whose followers answer as of each "
+                "micro-batch: leave it out for a batch DataFrame"
             )
 
     @property

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import Argument, SpecError
+from slidewise.keyed.publisher import Publisher
 from slidewise.keyed.query import LATE, KeyedQuery
 from slidewise.keyed.validation import checked, refuse_flag
 from slidewise.spark.batch import drop_deleted
@@ -26,6 +27,7 @@ from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.collations import collated_results
 from slidewise.spark.columns import column
+from slidewise.spark.commits import mark_commits
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
@@ -62,8 +64,12 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         # Deletions apply here, since the payloads of a bucket come in any order.
         before = drop_deleted(options.initial, spec, options, number_history)
         history = _history(before, spec, packer, buckets).groupBy("bucket")
+    publisher = None
+    if options.publish is not None:
+        publisher = Publisher(options.publish, buckets)
+        mark_commits(df.sparkSession, options.publish)
     results = packed.groupBy("bucket").transformWithState(
-        statefulProcessor=Operator(query, guard, flags=flags),
+        statefulProcessor=Operator(query, guard, publisher, flags=flags),
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",
