@@ -207,11 +207,13 @@ def test_a_commit_without_a_mark_counts_once_the_next_batch_runs(
 
 def test_a_follower_that_missed_removed_files_opens_a_snapshot(tmp_path: Path) -> None:
     stored = published(tmp_path)
-    follower, first = sw.follow(tmp_path), {*tmp_path.iterdir()}
+    follower, first = sw.follow(tmp_path), [*tmp_path.glob("0-*")]
+    first.append(tmp_path / f".{first[0].name}.of a writer that was killed")
+    first[-1].touch()
     for _ in range(8):
         stored.run(ROWS, None)
         stored.commit()
-    assert not first & {path for path in tmp_path.iterdir() if path.name[0] == "0"}
+    assert not any(path.exists() for path in first)
     assert follower.refresh()
     assert follower.query("A") == {"n_10": 18}
 

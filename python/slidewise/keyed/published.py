@@ -26,7 +26,7 @@ import pyarrow.fs as pafs
 
 from slidewise.errors import SnapshotError, SpecError
 
-__all__ = ["CHANGES", "SNAPSHOT", "Entry", "Folder", "committed", "paths_to"]
+__all__ = ["CHANGES", "SNAPSHOT", "Entry", "Folder", "committed", "paths_to", "visible"]
 
 CHANGES, SNAPSHOT = "changes", "snapshot"
 _COMMITTED = "committed"
@@ -105,6 +105,7 @@ class Folder:
 
     def write(self, name: str, blob: bytes) -> None:
         """Writes a file, which has its name only once it is complete."""
+        # `visible` gives the name again.
         hidden = f"{self._base}/.{name}.{secrets.token_hex(4)}"
         with self._files.open_output_stream(hidden) as file:
             file.write(blob)
@@ -153,6 +154,11 @@ class Folder:
         if batch not in marks:
             self.write(f"{batch}.{_COMMITTED}", b"")
         self.remove(name for at, name in marks.items() if at is not None and at < batch)
+
+
+def visible(name: str) -> str:
+    """The name of a file once it is complete."""
+    return name[1:].rpartition(".")[0] if name.startswith(".") else name
 
 
 def _marked(name: str) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from slidewise.errors import SpecError
 from slidewise.keyed.processor import Processor, encode_directory
-from slidewise.keyed.published import CHANGES, SNAPSHOT, Entry, Folder
+from slidewise.keyed.published import CHANGES, SNAPSHOT, Entry, Folder, visible
 from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import QueryHeads, pack
 
@@ -154,11 +154,13 @@ class Publisher:
         """Removes the files of a bucket before a micro-batch.
 
         That of the last snapshot is committed, so every follower can start from it.
+        Files of writers that were killed are removed, too.
         """
-        entries = map(Entry.of, self._folder.names())
+        names = self._folder.names()
+        of_names = ((name, Entry.of(visible(name))) for name in names)
         self._folder.remove(
-            entry.name
-            for entry in entries
+            name
+            for name, entry in of_names
             if entry is not None and entry.bucket == bucket and entry.batch < before
         )
 

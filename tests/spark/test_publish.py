@@ -1,0 +1,82 @@
+"""A follower answers what a stream holds, as of its last committed micro-batch."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from streams import LATE, ROLLING, FileSource, assert_same, read, start
+
+import slidewise as sw
+from slidewise.keyed.follower import Follower
+from slidewise.spark import rolling
+from slidewise.spark.options import StreamOptions
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Spark tells its listeners of a commit in a thread of its own."""
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("this takes too long")
+
+
+def assert_follows(follower: Follower, source: FileSource) -> None:
+    """Checks the answers at the latest time of each key, and after it."""
+    rows = pa.concat_tables(source.accepted()).drop_columns("batch")
+    keys = follower.keys().sort_by("key")
+    assert len(keys) == len(follower) > 10
+    for later in (0, 3):
+        at = pc.add(keys["t"], pa.scalar(later, pa.duration("s")))
+        points = keys.set_column(1, "t", at)
+        expected = sw.rolling(rows, **ROLLING, at=points)
+        assert_same(follower.query_many(points, at="t"), expected, ["key"])
+
+
+def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
+    folder, commits = tmp_path / "published", tmp_path / "a-checkpoint" / "commits"
+    source = FileSource(tmp_path, 7, LATE)
+
+    def run() -> int:
+        """Runs the new files; gives the number of the last committed micro-batch."""
+        call = rolling(read(spark, tmp_path), **ROLLING, late=LATE, publish=folder)
+        start(call, tmp_path, "a").awaitTermination()
+        return max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+
+    def marked(batch: int) -> bool:
+        return (folder / f"{batch}.committed").exists()
+
+    source.write(2)
+    last = run()
+    wait_for(lambda: marked(last))
+    follower = sw.follow(folder)
+    assert follower.batch == last
+    assert_follows(follower, source)
+    # The driver was killed after the commit and before the mark.
+    for path in folder.glob("*.committed"):
+        path.unlink()
+    assert not follower.refresh()
+    assert run() == last
+    wait_for(lambda: marked(last))
+    # It was killed before the commit, which is run again.
+    (commits / str(last)).unlink()
+    files = {path.name for path in folder.iterdir()}
+    source.write(1)
+    again = run()
+    wait_for(lambda: marked(again))
+    replayed = {path.name for path in folder.iterdir() if path.name[0] == str(last)}
+    assert replayed - {f"{last}.committed"} <= files, "the same files"
+    assert follower.refresh()
+    assert follower.batch == again > last
+    assert_follows(follower, source)
+    assert_follows(sw.follow(folder), source)
+
+
+def test_a_batch_dataframe_publishes_nothing() -> None:
+    spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match=r"publish= is for streams"):
+        StreamOptions.make(spec, publish="folder").check_batch(spec)
