@@ -316,9 +316,7 @@ def query_of(head: Mapping[str, Any]) -> KeyedQuery:
     schema, kept = columns_of(head)
     options = (head["emit"], tuple(head["then_by"]), head["deletes"])
     corrects = head["late_rows"] == "correct"
-    return KeyedQuery(
-        spec_of(head), schema, *options, corrects, kept, head["changed"]
-    )
+    return KeyedQuery(spec_of(head), schema, *options, corrects, kept, head["changed"])
 
 
 def spec_of(head: Mapping[str, Any]) -> Spec:
