@@ -8,7 +8,8 @@
 //!
 //! ```text
 //! planned
-//! algorithm daba_late reactive
+//! algorithm
+//! daba_late reactive
 //! btree fifo costs
 //! ```
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SnapshotError, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
-from slidewise.frames.polars import is_lazy
+from slidewise.frames.lazy import is_lazy
 from slidewise.keyed.buckets import buckets_of
 from slidewise.keyed.points import (
     LATEST,
