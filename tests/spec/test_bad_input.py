@@ -117,9 +117,9 @@ def test_mixed_units() -> None:
     ):
         roll(days, on="day")
     with pytest.raises(
-        sw.SpecError, match=r"closed='left' does not apply to windows=rows\(3\)"
+        sw.SpecError, match=r"closed='both' does not apply to windows=rows\(3\)"
     ):
-        roll(windows=["1h", sw.rows(3)], closed="left")
+        roll(windows=["1h", sw.rows(3)], closed="both")
 
 
 @pytest.mark.parametrize(

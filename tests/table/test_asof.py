@@ -193,7 +193,7 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
         ({"windows": 5, "offset": 1.5}, "offset=1.5 is not a length of time"),
         (
             {"windows": 5, "offset": sw.rows(1)},
-            "offset=rows(1) is not a length of time",
+            "offset=rows(1) and the window 5 differ in kind",
         ),
         ({"windows": "1h", "offset": "1 month"}, "no fixed length"),
         ({"windows": "1h", "offset": "--5m"}, "offset='--5m' is not a duration"),

@@ -21,7 +21,6 @@ from slidewise.spec.durations import (
 )
 from slidewise.spec.spec import Spec, parse_lengths
 from slidewise.spec.windows.base import Window
-from slidewise.spec.windows.row_count import RowCount
 from slidewise.spec.windows.trailing import Trailing
 from slidewise.table.time_columns import window_ticks
 
@@ -50,8 +49,8 @@ def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     if keep is not None:
         retention = max(retention, window_ticks(keep, query.times))
     rolling = (window for window in query.spec.windows if window.per_row)
-    starts = any(window.includes_start for window in rolling)
-    retention += query.step if starts else 0
+    before = any(w.includes_start or (w.rows and not w.includes_end) for w in rolling)
+    retention += query.step if before else 0
     return min(retention, LATEST)
 
 
@@ -119,14 +118,15 @@ class Horizon:
 
     def _window(self, length: Length) -> Window:
         if length.kind == "rows":
-            if length.amount > self.query.rows:
-                known = self.query.rows
+            alike = [w.as_query() for w in self.query.spec.windows if w.rows]
+            known = max((window.rows - window.behind for window in alike), default=0)
+            if length.amount > known:
                 has = f"rows({known})" if known else "none: no window of rows(n)"
                 raise SpecError(
                     Argument("windows", Rows(length.amount)),
                     f" is beyond the horizon of rows, which is {has} in the Spec",
                 )
-            return RowCount(length.amount)
+            return alike[0].with_length(length)
         ticks = window_ticks(length, self.query.times)
         if ticks > self.longest:
             raise SpecError(
@@ -136,8 +136,8 @@ class Horizon:
                 Argument("keep"),
                 " if KeyedWindows are made with it",
             )
-        alike = self._pattern
-        return Trailing(length) if alike is None else alike.with_length(length)
+        pattern = self._pattern
+        return Trailing(length) if pattern is None else pattern.with_length(length)
 
     def bounds(self, window: Window, tick: int) -> tuple[int, int]:
         """The first and the last tick of a window of a query at a tick."""
@@ -181,7 +181,7 @@ class Horizon:
         bound of eviction or later.
         """
         reaches = window.reach(self.query.ticks_of) > 0
-        return evicted + self.leaving(window) if reaches else evicted
+        return evicted + (self.leaving(window) if reaches else self.entering(window))
 
     def check(
         self,

@@ -326,7 +326,8 @@ class RowReader:
             high = bisect_right(codes, code, low)
             end = bisect_right(ticks, tick, low, high)
             start = bisect_left(ticks, tick - reach, low, end)
-            start = min(start, max(low, end - most))
+            # A window that holds no row of its end's time has `most` before them.
+            start = min(start, max(low, bisect_left(ticks, tick, low, end) - most))
             if size and size + end - start > _MAX_KERNEL_ROWS:
                 yield self._group(rows, points.slice(first, at - first), taken)
                 first, size, taken = at, 0, []

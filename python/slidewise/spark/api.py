@@ -99,7 +99,8 @@ def rolling(
             each row sees only rows that arrived no later. Rows that arrived together
             see one another: Spark keeps no order between them.
         min_rows: int; a window with fewer values that are not null gives null.
-        offset: A window length: how much earlier windows end, such as `"5m"`.
+        offset: A window length: how much earlier windows end, such as `"5m"`; for
+            windows of rows `slidewise.rows(k)`, for those that end k rows before.
         exclude: `"self"` leaves the row itself out of its window; rows of its time
             stay. Streams take it with `emit="final"` and `"arrival"`.
         overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream

@@ -86,7 +86,7 @@ def why_unsplit(spec: Spec) -> str | None:
     for window in spec.windows:
         if window.rows and spec.arrival is not None:
             return (
-                f"with arrival=, rows({window.rows}) takes the latest of all rows "
+                f"with arrival=, {window!r} takes the latest of all rows "
                 "that have arrived, at any earlier time"
             )
     return None

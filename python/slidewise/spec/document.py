@@ -103,7 +103,7 @@ def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
     given = {name: value for name, value in given.items() if value is not None}
     if "aggs" in given:
         given["aggs"] = _aggs(given["aggs"])
-    for name in ("windows", "window", "every"):
+    for name in _LENGTHS:
         if name in given:
             given[name] = _named(name, given[name])
     return given

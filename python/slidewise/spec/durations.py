@@ -89,7 +89,7 @@ _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 _ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 
 # The arguments that also take a number of rows.
-_TAKE_ROWS = ("windows", "last", "ranges", "range", "every")
+_TAKE_ROWS = ("windows", "last", "ranges", "range", "every", "offset")
 EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
@@ -177,7 +177,8 @@ def rows(n: int) -> Rows:
         n: The number of rows, from 1 to 2⁶³ − 1.
 
     Returns:
-        A length for `windows=`, `last=` or `ranges=`.
+        A length for `windows=`, `last=` or `ranges=`, or beside windows of rows for
+        `offset=`: they end `n` rows before the current one.
 
     Raises:
         SpecError: If `n` is not an integer in that range.
@@ -215,6 +216,8 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
         >>> parse_offset("-15m").amount, parse_offset(0).amount
         (-900000000000, 0)
     """
+    if isinstance(offset, Rows) and argument == "offset":
+        return Length("rows", rows(offset.n).n, str(offset), argument)
     if isinstance(offset, str):
         return Length("time", _parse_duration(offset, argument), offset, argument)
     if isinstance(offset, timedelta):

@@ -299,7 +299,10 @@ class _Rolling:
             if not one_key:
                 codes = run_codes(seen.slice(start), self._spec.by)
                 one_key = pc.max(codes).as_py() == 0
-            keep = min(keep, max(start, ready - self._reach.rows) if one_key else start)
+            last = ready
+            if self._reach.before:  # rows to come may have the time of the last ones
+                last = min(ready, _first_from(ticks, next_time, start))
+            keep = min(keep, max(start, last - self._reach.rows) if one_key else start)
         return min(keep, ready)
 
     def _with_results(
@@ -339,6 +342,7 @@ class Reach:
         rows: The number of rows before it.
         waits: Whether a later row may be in the window.
         shifted: Whether windows end elsewhere than at their row.
+        before: Whether windows of rows hold earlier times only.
     """
 
     back: int
@@ -346,23 +350,27 @@ class Reach:
     rows: int
     waits: bool
     shifted: bool
+    before: bool
 
     @classmethod
     def of(cls, spec: Spec, schema: pa.Schema) -> "Reach":
         """The reach of the longest windows of a Spec over a table of this schema."""
         request = KernelCall(frame(empty_table(schema)), spec)
         back = ahead = rows = 0
-        waits = shifted = False
+        waits = shifted = before = False
         for span in request.spans:
             if span.kind == "rows":
-                rows = max(rows, span.length - 1)
+                # Of a window that holds its row, that row is one of them.
+                own = span.closed == "right" and not (span.offset or spec.exclude)
+                rows = max(rows, span.length + span.offset - own)
+                before = before or span.closed == "left"
                 continue
             back = max(back, span.length + span.offset)
             ahead = max(ahead, -span.offset)
             peers = span.closed in ("right", "both") and spec.ties == "peers"
             waits = waits or span.offset < 0 or (span.offset == 0 and peers)
             shifted = shifted or span.offset != 0
-        return cls(back, ahead, rows, waits, shifted)
+        return cls(back, ahead, rows, waits, shifted, before)
 
 
 def _query_points(

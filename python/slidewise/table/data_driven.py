@@ -57,6 +57,30 @@ class Positions:
         """The first position of the key of each position."""
         return pa.array(self._layout.begins())
 
+    @cached_property
+    def before_peers(self) -> pa.Array:
+        """The last position of an earlier time; of another key, if none is."""
+        ticks = self._times.ticks.take(self.rows)
+        others = pc.not_equal(ticks.slice(1), ticks.slice(0, max(len(ticks) - 1, 0)))
+        first = pa.array([True] * min(len(ticks), 1), pa.bool_())
+        begin = pc.or_(
+            pa.concat_arrays([first, others]), pc.equal(self.numbers, self.begins)
+        )
+        firsts = pc.fill_null_forward(pc.if_else(begin, self.numbers, None))
+        return pc.subtract(firsts, 1)
+
+    def up_to(self, *, own: bool) -> pa.Array:
+        """Each position; without its `own`, the one before it."""
+        return self.numbers if own else pc.subtract(self.numbers, 1)
+
+    def rows_before(
+        self, last: pa.Array, count: int, skipped: int
+    ) -> tuple[pa.Array, pa.Array]:
+        """Starts and ends of some rows, which end so many before `last`."""
+        ends = pc.subtract(last, min(skipped, len(self.rows)))
+        starts = pc.subtract(ends, min(count, len(self.rows)) - 1)
+        return pc.max_element_wise(starts, self.begins), ends
+
     def starts_at_flags(self, column: str, kind: str) -> pa.Array:
         """Starts by flags: "landmark", "until" or "open"."""
         return pa.array(self._layout.flag_starts(self._flags(column), kind))

@@ -204,7 +204,7 @@ class KernelCall:
         # Windows of the same aggregations share a pass.
         by_time: dict[tuple[bool, ...], list[int]] = {}
         for at, window in windows:
-            if window.by_position or (window.rows and leaves_out and at_rows):
+            if self._finds_positions(window, leaves_out=bool(leaves_out) and at_rows):
                 by_position.append(at)
             elif window.by_calendar and points is not None and not self.arrivals:
                 alone.append(at)
@@ -228,6 +228,12 @@ class KernelCall:
             points = self._own_points.take(rows)
             found[at] = _replaced(found[at], rows, self._in_passes(at, points, rows))
         return [found[at] for at, _ in windows]
+
+    def _finds_positions(self, window: Window, *, leaves_out: bool) -> bool:
+        """Whether the ends of a window are found as positions beforehand."""
+        if window.by_position or not window.rows:
+            return window.by_position
+        return leaves_out or not (window.holds_its_row or self.arrivals)
 
     def _rows_again(
         self, by_time: Mapping[tuple[bool, ...], list[int]]
@@ -330,15 +336,10 @@ class KernelCall:
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
-        positions = self.positions
-        ends = places = positions.of_rows.slice(self._history)
-        starts = window.starts(positions)
-        if self.spec.exclude:
-            ends = pc.subtract(places, 1)
-            if window.rows:  # as many before it
-                starts = positions.starts_by_rows(window.rows + 1)
+        places = self.positions.of_rows.slice(self._history)
+        starts, ends = window.bounds(self.positions, own=not self.spec.exclude)
         return QueryPoints(
-            ends=ends,
+            ends=ends.take(places),
             starts=starts.take(places),
             groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
@@ -350,8 +351,12 @@ class KernelCall:
         """The windows that end with the last row up to each query point."""
         points = self.points
         assert points is not None, "compute sets them"
-        ends = self.positions.at(points.ends, points.groups, self.threads)
-        starts = window.starts(self.positions).take(ends)
+        times = points.ends
+        if not window.includes_end:
+            times = subtract_clamped(times, 1)
+        last = self.positions.at(times, points.groups, self.threads)
+        starts = window.starts(self.positions).take(last)
+        ends = pc.subtract(last, min(window.behind, len(self.positions.rows)))
         holds = pc.fill_null(pc.less_equal(starts, ends), False)
         # No row is at a position below zero.
         return replace(

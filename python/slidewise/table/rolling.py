@@ -146,7 +146,8 @@ def rolling(
         by: The key column, or several: each key has its own windows. Keys are numbers,
             text, times, and structs and lists of these. Null is a key, as is NaN.
         closed: The ends that belong to the window: "right" (the default), "left",
-            "both" or "neither".
+            "both" or "neither". With "left" `rows(n)` holds the last n rows of earlier
+            times; the other two do not apply to it.
         ties: Whether the window of a row includes all rows of its time ("peers", as in
             SQL), or only those up to it in the table ("rows", as in pandas). Windows
             that end before the row (`closed="left"` and "neither") include none of
@@ -165,7 +166,8 @@ def rolling(
         exclude: "self" leaves the row itself out of its window; rows of its time stay
             (EXCLUDE CURRENT ROW in SQL). `rows(n)` then holds the n rows before it.
         offset: How much earlier windows end: with `"5m"` a window holds rows that are
-            at least five minutes old.
+            at least five minutes old. Windows of rows take `rows(k)`: they end k rows
+            before this one.
         overflow: An integer result beyond its type raises `ResultOverflowError`
             ("raise") or is null ("null", as in Spark's `try_sum`). No result wraps.
         names: The names of the result columns: a text with `{agg}`, the name in `aggs`,
@@ -198,7 +200,8 @@ def rolling(
     Cost: O(n log n) to sort, if not sorted; then ≤ 3 combines per row and window of any
     length. With `arrival=`, O(log n) combines per row and window; for quantiles, modes
     and distinct counts O(d) per row, where d rows lie between its window and that of
-    the next row to arrive: up to n if the order is random.
+    the next row to arrive: up to n if the order is random. With `arrival=`, `rows(n)`
+    with `closed="left"` or `offset=rows(k)` costs O(n + k) per row.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::frame_bounds::{clamp, positions_in};
+use super::frame_bounds::{Closed, clamp, positions_in};
 use super::{ArrivalStep, Error, Group, Length, OwnRows, QueryPoints, RowAnswers, Sink, Span};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
@@ -37,6 +37,10 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     }
     for (index, span) in spans.iter().enumerate() {
         if let Length::Rows(count) = span.length {
+            if ends_before_latest(*span) {
+                by_earlier_rows(group, steps, query_points, (index, *span), answers)?;
+                continue;
+            }
             match query_points.own {
                 Some(own) => by_rows_without(group, steps, own, (index, count), answers)?,
                 None => by_rows(group, steps, (index, count), answers)?,
@@ -98,6 +102,81 @@ impl Positions {
             times: order.iter().map(|place| group.times[*place]).collect(),
         }
     }
+}
+
+/// Whether a window of rows ends before the latest row.
+pub(super) fn ends_before_latest(span: Span) -> bool {
+    span.offset > 0 || span.closed != Closed::Right
+}
+
+/// The rows that have arrived, by position, for windows of rows that end before the latest.
+#[derive(Debug, Default)]
+pub(super) struct Arrived(BTreeSet<usize>);
+
+impl Arrived {
+    pub fn insert(&mut self, position: usize) {
+        self.0.insert(position);
+    }
+
+    /// The positions of the window at `now`, in order, without those of rows of that time if its
+    /// end does not belong to it, and without its `own` row. Cost: O(offset + length).
+    pub fn window(
+        &self,
+        span: Span,
+        now: i64,
+        own: Option<usize>,
+        time: impl Fn(usize) -> i64,
+    ) -> Vec<usize> {
+        let Length::Rows(count) = span.length else {
+            unreachable!("only windows of rows end at rows");
+        };
+        let inside = |at: &usize| span.closed == Closed::Right || time(*at) != now;
+        let latest = self.0.iter().rev().copied().filter(inside);
+        let offset = usize::try_from(span.offset).unwrap_or(usize::MAX);
+        let mut window: Vec<usize> = latest.skip(offset).take(count).collect();
+        window.retain(|at| Some(*at) != own);
+        window.reverse();
+        window
+    }
+}
+
+/// Windows of rows that end before the latest row, by an offset or at the time of the point.
+fn by_earlier_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
+    group: &Group<'_, A>,
+    steps: &[ArrivalStep],
+    query_points: &QueryPoints<'_>,
+    (index, span): (usize, Span),
+    answers: &mut RowAnswers<'_, T, S>,
+) -> Result<(), Error> {
+    let positions = Positions::new(group);
+    let mut arrived = Arrived::default();
+    // The entry of each position, by its place in order of arrival.
+    let mut places = vec![0; group.rows.len()];
+    let mut arrivals = 0..;
+    for step in steps {
+        let point = match *step {
+            ArrivalStep::Arrive { row } => {
+                let position = positions.of_rows[&row];
+                places[position] = arrivals.next().expect("endless");
+                arrived.insert(position);
+                continue;
+            }
+            ArrivalStep::Query { point } => point,
+        };
+        let own = query_points
+            .own
+            .map(|own| positions.of_rows[&own.of(point)]);
+        let now = query_points.times[point];
+        let window = arrived.window(span, now, own, |at| positions.times[at]);
+        let monoid = group.aggregation;
+        let entries = window.iter().map(|at| &group.entries[places[*at]]);
+        let partial = entries.fold(monoid.identity(), |whole, entry| {
+            monoid.combine(&whole, &entry.partial(monoid))
+        });
+        answers.lower(monoid, &partial);
+        answers.put(index, point)?;
+    }
+    Ok(())
 }
 
 /// The fold of a range of positions without one of them.

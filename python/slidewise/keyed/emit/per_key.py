@@ -46,7 +46,9 @@ class PerKey(Emitter):
     @cached_property
     def _reach(self) -> int:
         """The distance from a row's time to the first query that has it no more."""
-        return max(map(self._horizon.leaving, self._timed), default=0)
+        horizon, windows = self._horizon, self._shard.windows
+        distances = [(horizon.leaving(w), horizon.entering(w)) for w in windows]
+        return max(map(max, distances))
 
     @property
     def due(self) -> int | None:
@@ -184,11 +186,13 @@ class PerKey(Emitter):
             keys = _with_least_time(keys.filter(near).combine_chunks(), shard.fired)
         ticks = keys.column(TIME).combine_chunks()
         first = pa.nulls(len(keys), pa.int64())
-        if len(keys) and self._timed:
-            earliest = shard.index.first_times(keys, ticks, self._timed)
+        if len(keys):
+            earliest = []
+            if self._timed:
+                earliest = shard.index.first_times(keys, ticks, self._timed)
             for window, times in zip(self._timed, earliest, strict=True):
                 first = pc.min_element_wise(first, horizon.expiry(times, window))
-            for delay in {horizon.entering(window) for window in self._timed} - {0}:
+            for delay in {horizon.entering(window) for window in shard.windows} - {0}:
                 entering = shard.index.first_since(keys, ticks, delay)
                 first = pc.min_element_wise(first, horizon.after(entering, delay))
         changes = pc.is_valid(first)

@@ -87,6 +87,20 @@ class Order(Protocol):
     or of the rows that end a window.
     """
 
+    @property
+    def numbers(self) -> Any:
+        """The positions in turn."""
+
+    @property
+    def before_peers(self) -> Any:
+        """The last position of an earlier time than each."""
+
+    def up_to(self, *, own: bool) -> Any:
+        """Each position; without its `own`, the one before it."""
+
+    def rows_before(self, last: Any, count: int, skipped: int) -> tuple[Any, Any]:
+        """Starts and ends of some rows, which end so many before `last`."""
+
     def starts_at_flags(self, column: str, kind: str) -> Any:
         """Starts by flags: "landmark", "until" or "open"."""
 
@@ -183,7 +197,12 @@ class Window:
 
     @property
     def rows(self) -> int:
-        """Its number of rows; 0 if it has none."""
+        """The number of rows that it reaches back; 0 if it has none."""
+        return 0
+
+    @property
+    def behind(self) -> int:
+        """How many rows earlier it ends."""
         return 0
 
     @property
@@ -235,6 +254,10 @@ class Window:
     def starts(self, order: Order) -> Any:
         """The position at which the window begins that ends at each position."""
         raise NotImplementedError
+
+    def bounds(self, order: Order, *, own: bool) -> tuple[Any, Any]:
+        """The first and last position of each window, with the `own` row or not."""
+        return self.starts(order), order.up_to(own=own)
 
     def ends(self, order: Order) -> Any:
         """The positions at which windows end, if these are not one per row."""

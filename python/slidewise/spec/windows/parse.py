@@ -14,6 +14,7 @@ from slidewise.spec.durations import (
     monday_shift,
     parse_length,
     parse_offset,
+    rows,
 )
 from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
@@ -130,9 +131,18 @@ def _rolling_window(
         return window if closed == "right" else window.closed_by(closed)
     length = parse_length(window, "windows")
     if length.kind == "rows":
-        _refuse_bounds(Argument("windows", Rows(length.amount)), closed, offset)
-        return RowCount(length.amount)
+        return _row_count(Rows(length.amount), closed, offset)
     return Trailing(length, closed, _offset(offset, length))
+
+
+def _row_count(window: Rows, closed: str, offset: WindowLike | None) -> RowCount:
+    given = Argument("windows", window)
+    if closed not in ("right", "left"):
+        raise does_not_apply(Argument("closed", closed), given)
+    if isinstance(offset, Rows):
+        return RowCount(window.n, closed, rows(offset.n).n)
+    _refuse_bounds(given, "right", offset)
+    return RowCount(window.n, closed)
 
 
 def _refuse_bounds(window: Argument, closed: str, offset: WindowLike | None) -> None:

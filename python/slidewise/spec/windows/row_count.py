@@ -1,8 +1,9 @@
-"""`RowCount`: the last rows up to a row."""
+"""`RowCount`: the last rows up to a row, or to an earlier one."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from slidewise.spec.durations import Length
 from slidewise.spec.windows.base import ColumnTicks, Order, Span, Window
 
 __all__ = ["RowCount"]
@@ -10,13 +11,17 @@ __all__ = ["RowCount"]
 
 @dataclass(frozen=True, slots=True)
 class RowCount(Window):
-    """A window of the last rows of a key, the row at which it ends included.
+    """A window of a number of rows of a key, up to the row at which it ends.
 
     Attributes:
         count: The number of rows.
+        closed: Whether the time of its end belongs to it: "right" or "left".
+        behind: How many rows before that it ends.
     """
 
     count: int
+    closed: str = "right"
+    behind: int = 0
 
     @property
     def label(self) -> str:
@@ -26,20 +31,49 @@ class RowCount(Window):
     @property
     def interval(self) -> str:
         """Its rows."""
+        if self.behind:
+            last = f"that end {self.behind} rows before "
+            return f"the {self.count} rows {last}{self._end}"
+        if self.closed == "left":
+            return f"the last {self.count} rows before {self._end}"
         return f"the last {self.count} rows, this one included"
 
     @property
+    def _end(self) -> str:
+        return "this one" if self.closed == "right" else "the time of this one"
+
+    @property
     def rows(self) -> int:
-        """The number of rows."""
-        return self.count
+        """The number of rows, those behind it included."""
+        return self.count + self.behind
+
+    @property
+    def includes_end(self) -> bool:
+        """By `closed`."""
+        return self.closed == "right"
+
+    @property
+    def holds_its_row(self) -> bool:
+        """If it ends with its row."""
+        return self.includes_end and not self.behind
 
     def span(self, ticks: ColumnTicks) -> Span:
-        """The number of rows."""
-        return Span("rows", self.count, "right")
+        """The number of rows, and of those behind it."""
+        return Span("rows", self.count, self.closed, self.behind)
 
     def starts(self, order: Order) -> Any:
-        """The first of its rows."""
-        return order.starts_by_rows(self.count)
+        """The first of its rows, if it ends `behind` rows before each."""
+        return order.starts_by_rows(self.rows)
+
+    def bounds(self, order: Order, *, own: bool) -> tuple[Any, Any]:
+        """The last rows, without the row itself or those of its time."""
+        last = order.numbers if self.includes_end else order.before_peers
+        skipped = self.behind + (self.holds_its_row and not own)
+        return order.rows_before(last, self.count, skipped)
+
+    def with_length(self, length: Length) -> "RowCount":
+        """With its end."""
+        return RowCount(length.amount, self.closed, self.behind)
 
     def __repr__(self) -> str:
         return f"rows({self.count})"

@@ -26,6 +26,7 @@ mod multiset;
 mod rank_chunk;
 mod sliding_hll;
 
+use super::as_of::{Arrived, ends_before_latest};
 use super::frame_bounds::{FramePointers, positions_in};
 use super::output::OutputChunk;
 use super::query_points::{ArrivalStep, QueryPoints, Ranges, Steps};
@@ -243,6 +244,9 @@ impl HolisticRun<'_, '_, '_> {
                     Some(ranges) => self.ranges(multiset, index, &ranges)?,
                     None => self.whole(multiset, index, *span)?,
                 },
+                (Some(steps), Length::Rows(_)) if ends_before_latest(*span) => {
+                    self.earlier_rows(multiset, (index, *span), steps, &positions)?;
+                }
                 (Some(steps), Length::Rows(count)) => {
                     self.latest_rows(multiset, (index, count), steps, &positions)?;
                 }
@@ -365,6 +369,40 @@ impl HolisticRun<'_, '_, '_> {
     }
 
     /// Windows of the `count` latest rows among those that have arrived.
+    /// Windows of rows that end before the latest row. Each is made anew, as these have no order.
+    fn earlier_rows<B: WindowMultiset>(
+        &mut self,
+        multiset: &mut B,
+        (index, span): (usize, Span),
+        steps: &Steps<'_>,
+        positions: &[usize],
+    ) -> Result<(), Error> {
+        let query_points = self
+            .request
+            .at
+            .unwrap_or(QueryPoints::of_rows(self.request));
+        for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
+            multiset.renew(group[0], group[1]);
+            let mut arrived = Arrived::default();
+            for step in steps {
+                let point = match step {
+                    ArrivalStep::Arrive { row } => {
+                        arrived.insert(positions[row]);
+                        continue;
+                    }
+                    ArrivalStep::Query { point } => point,
+                };
+                let own = query_points.own.map(|own| positions[own.of(point)]);
+                let now = query_points.times[point];
+                let window = arrived.window(span, now, own, |at| self.sorted.times[at]);
+                window.iter().for_each(|at| multiset.enter(*at));
+                self.put(multiset, index, point)?;
+                window.iter().for_each(|at| multiset.leave(*at));
+            }
+        }
+        Ok(())
+    }
+
     fn latest_rows<B: WindowMultiset>(
         &mut self,
         multiset: &mut B,
