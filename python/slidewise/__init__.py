@@ -48,6 +48,7 @@ from slidewise.spec.features import Features
 from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.calendar import calendar
+from slidewise.spec.windows.cumulate import cumulate
 from slidewise.spec.windows.delta import delta as delta  # also the aggregation
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.session import session
@@ -85,6 +86,7 @@ __all__ = [
     "audit",
     "calendar",
     "check_laws",
+    "cumulate",
     "explain",
     "follow",
     "hopping",

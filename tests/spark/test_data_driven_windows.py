@@ -75,6 +75,7 @@ WINDOWS: list[dict[str, Any]] = [
     {"window": "9ms", "every": "4ms", "closed": "right"},
     {"window": "2w", "every": "1w"},
     {"every": sw.calendar("1d", tz="Asia/Kolkata")},
+    {"window": sw.cumulate("9ms", every="4ms")},
     {
         "windows": [
             "9ms",
@@ -121,6 +122,7 @@ STREAMED: dict[str, dict[str, Any]] = {
     "until": {"window": sw.until("f")},
     "by rows": {"window": sw.rows(7), "every": sw.rows(3)},
     "range by rows": {"window": "40s", "every": sw.rows(2)},
+    "so far": {"window": sw.cumulate("1m", every="20s")},
     "several": {"windows": ["40s", sw.Query("2m", every="20s")], "closed": "right"},
 }
 

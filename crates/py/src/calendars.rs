@@ -41,6 +41,17 @@ impl Calendar {
         Ok(Self(Box::leak(Box::new(made))))
     }
 
+    /// Of windows that begin at multiples of `every` from `offset` on: at the last that is at
+    /// least `length` before their end.
+    #[staticmethod]
+    fn on_grid(every: i64, offset: i64, length: i64) -> PyResult<Self> {
+        if every <= 0 || length < 0 {
+            return Err(PyValueError::new_err("not a grid"));
+        }
+        let made = calendar::Calendar::on_grid(every, offset, length);
+        Ok(Self(Box::leak(Box::new(made))))
+    }
+
     /// The ends that a pass in order of time does not answer, by their numbers: windows that
     /// end with them begin before an earlier one.
     fn out_of_order(&self, ends: &Bound<'_, PyAny>) -> PyResult<ArrowArray> {

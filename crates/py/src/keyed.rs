@@ -572,6 +572,7 @@ struct GridTicks {
     every: i64,
     offset: i64,
     calendar: Option<Py<Calendar>>,
+    cumulates: bool,
 }
 
 impl GridTicks {
@@ -582,6 +583,7 @@ impl GridTicks {
                 every: self.every,
                 offset: self.offset,
                 calendar: self.calendar.as_ref().map(|calendar| calendar.get().0),
+                cumulates: self.cumulates,
             }),
             false => Err(PyValueError::new_err("windows of no length")),
         }

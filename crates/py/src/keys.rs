@@ -331,18 +331,23 @@ pub(crate) fn hop_window_columns(
     })
 }
 
-/// The units of a calendar, likewise.
+/// The units of a calendar, likewise; with `every`, the windows that begin with a unit and end
+/// at each multiple of it.
 #[pyfunction(name = "unit_windows")]
 pub(crate) fn unit_window_columns(
     py: Python<'_>,
     rows: RowKeys<'_>,
     layout: &SortLayout,
     calendar: &Bound<'_, Calendar>,
+    every: Option<i64>,
     empty: bool,
 ) -> PyResult<Columns> {
-    let calendar = calendar.get().0;
+    if every.is_some_and(|every| every <= 0) {
+        return Err(PyValueError::new_err("windows of no length"));
+    }
+    let units = (calendar.get().0, every);
     found(py, rows, layout, |keys, layout| {
-        hop_windows::units(keys.times(), keys.groups(), layout, calendar, empty)
+        hop_windows::units(keys.times(), keys.groups(), layout, units, empty)
     })
 }
 

@@ -25,6 +25,8 @@ class Grid:
         step: The least distance of two different times.
         calendar: The calendar whose units are the windows, of at most `length`; None
             for those of one length.
+        cumulates: Whether windows begin with such a unit, and end every `every` within
+            it.
     """
 
     length: int
@@ -33,6 +35,7 @@ class Grid:
     stop_shift: int = 0
     step: int = 1
     calendar: Any = None
+    cumulates: bool = False
 
     def starts(self, ends: pa.Array) -> pa.Array:
         """The starts of windows with some ends."""

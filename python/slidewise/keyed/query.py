@@ -234,6 +234,7 @@ class KeyedQuery:
             stop_shift=shift,
             step=self.step,
             calendar=window.units(TicksOf(self.times)),
+            cumulates=window.slide(self.ticks_of) is not None,
         )
 
     @property

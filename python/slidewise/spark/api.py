@@ -222,7 +222,8 @@ def hopping(
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
-            or `slidewise.until("flag")`, whose windows a row with the flag closes.
+            or `slidewise.until("flag")`, whose windows a row with the flag closes; or
+            `slidewise.cumulate("1d", every="1h")`, the day so far, each hour.
         windows: Several of these instead, each with a slide of its own by
             `slidewise.Query`, such as `["1h", sw.Query("1d", every="1h")]`. Streams
             refuse sessions and windows that rows close together with others.

@@ -83,8 +83,9 @@ def hopping(
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
         window: The length of windows (`"1h"`, a `timedelta`, an int for integer times,
             `rows(n)`); `session("30m")`: windows from the first to the last of rows
-            that follow one another within the gap; or `until("flag")`: windows that
-            rows close. One that no row has closed yet is left out.
+            that follow one another within the gap; `until("flag")`: windows that rows
+            close (one that no row has closed yet is left out); or
+            `cumulate("1d", every="1h")`: the day so far, each hour.
         windows: Several of these instead. `Query` gives one its own slide, such as
             `["1h", sw.Query("1d", every="1h")]`.
         every: The distance between the starts of windows; by default their length
@@ -337,8 +338,11 @@ class _Finder:
     def units(self, window: Window) -> Windows:
         """The units of a calendar that hold a row, and those between if `empty`."""
         request = self._request
-        calendar = window.units(TicksOf(request.times))
-        found = _core.unit_windows(request.rows, request.layout, calendar, self._empty)
+        ticks = TicksOf(request.times)
+        calendar, slide = window.units(ticks), window.slide(ticks)
+        found = _core.unit_windows(
+            request.rows, request.layout, calendar, slide, self._empty
+        )
         return Windows(*map(pa.array, found))
 
     def sessions(self, gap: Length) -> Windows:

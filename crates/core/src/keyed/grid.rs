@@ -1,9 +1,11 @@
 //! The ends of hopping windows.
 
 use crate::rolling::calendar::Calendar;
+use crate::rolling::hop_windows::end_within;
 
 /// Windows `[end - length, end)` that end at `offset + length` and all multiples of `every`
-/// from there; or the units of a calendar, of at most `length`.
+/// from there; or the units of a calendar, of at most `length`; or windows that begin with
+/// such a unit, and end at each multiple of `every` within it and at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
     /// Positive, as is `every`.
@@ -11,13 +13,18 @@ pub struct Grid {
     pub every: i64,
     pub offset: i64,
     pub calendar: Option<&'static Calendar>,
+    pub cumulates: bool,
 }
 
 impl Grid {
     /// The first end after a time.
     pub fn end_after(&self, time: i64) -> i128 {
         if let Some(calendar) = self.calendar {
-            return calendar.unit_end(time);
+            let end = calendar.unit_end(time);
+            return match self.cumulates {
+                true => end_within((calendar.start(time), end), self.every, time),
+                false => end,
+            };
         }
         let origin = i128::from(self.offset) + i128::from(self.length);
         let hops = (i128::from(time) - origin).div_euclid(i128::from(self.every)) + 1;

@@ -28,6 +28,13 @@ pub enum Unit {
 /// Where a window begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
+    /// On a grid of ticks, without a unit: at its last point that is at least a length before
+    /// the end of the window.
+    OnGrid {
+        every: i64,
+        offset: i64,
+        length: i64,
+    },
     /// At the same local time, a unit before its end.
     Before,
     /// With the unit that its end lies in. Of seven days, it is the week that begins
@@ -115,6 +122,26 @@ impl Calendar {
         }
     }
 
+    /// Windows that begin on a grid: at `offset` and all multiples of `every` from there. They
+    /// are at least as long as `length`, and a unit of the grid without a length.
+    ///
+    /// # Panics
+    /// If `every` is not positive, or the length is negative.
+    pub fn on_grid(every: i64, offset: i64, length: i64) -> Self {
+        assert!(every > 0 && length >= 0);
+        Self {
+            unit: Unit::Days(1),
+            start: Start::OnGrid {
+                every,
+                offset,
+                length,
+            },
+            day: every,
+            changes: Vec::new(),
+            chunks: Vec::new(),
+        }
+    }
+
     /// The start of the window that ends at a time; clamped to int64.
     pub fn start(&self, end: i64) -> i64 {
         clamped(self.piece(end).at(end))
@@ -122,8 +149,10 @@ impl Calendar {
 
     /// The end of the unit that a time lies in: the first instant of the next one.
     pub fn unit_end(&self, time: i64) -> i128 {
-        let Start::With { shift } = self.start else {
-            unreachable!("only windows that begin with a unit are one");
+        let shift = match self.start {
+            Start::OnGrid { .. } => return self.piece(time).until,
+            Start::With { shift } => shift,
+            Start::Before => unreachable!("only windows that begin with a unit are one"),
         };
         let regime = self.regime(time);
         let date = self.date(i128::from(time) + self.offset(regime));
@@ -151,7 +180,7 @@ impl Calendar {
 
     /// The ends, by number, that are not of the first pass, 0.
     pub fn out_of_order(&self, ends: &[i64]) -> Vec<i64> {
-        if let Start::With { .. } = self.start {
+        if self.start != Start::Before {
             return Vec::new();
         }
         let numbers = (0..).zip(ends);
@@ -162,7 +191,7 @@ impl Calendar {
     /// A number that ends with starts out of order do not share: by how many days the start is
     /// moved to the end of its month, and whether its local time is there for the second time.
     fn pass(&self, end: i64) -> u8 {
-        if let Start::With { .. } = self.start {
+        if self.start != Start::Before {
             return 0;
         }
         let regime = self.regime(end);
@@ -181,6 +210,14 @@ impl Calendar {
     /// The starts of the window that ends at a time, and of those that end soon after it.
     #[inline]
     pub fn piece(&self, end: i64) -> Piece {
+        if let Start::OnGrid {
+            every,
+            offset,
+            length,
+        } = self.start
+        {
+            return piece_on_grid(end, every.into(), offset.into(), length.into());
+        }
         let day = end.div_euclid(self.day) - FIRST;
         let chunk = usize::try_from(day / CHUNK).ok();
         let found = chunk.and_then(|chunk| self.chunks.get(chunk));
@@ -239,6 +276,7 @@ impl Calendar {
                     None => (start.at, false, rest.min(start.rest)),
                 }
             }
+            Start::OnGrid { .. } => unreachable!("`piece` gives these"),
             Start::With { shift } => {
                 let first = date.and_then(|date| self.first(date, shift));
                 let first = first.map_or(midnight, |date| self.midnight(date));
@@ -323,6 +361,18 @@ impl Calendar {
     }
 }
 
+fn piece_on_grid(end: i64, every: i128, offset: i128, length: i128) -> Piece {
+    let least = i128::from(end) - length - offset;
+    let start = least.div_euclid(every) * every + offset;
+    Piece {
+        from: end,
+        until: start + every + length,
+        start,
+        fixed: true,
+        pass: 0,
+    }
+}
+
 fn clamped(at: i128) -> i64 {
     at.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
@@ -390,6 +440,27 @@ mod tests {
         assert_eq!(next(Unit::Days(1), 0), midnight(4, 1, 2));
         assert_eq!(next(Unit::Days(7), 4), midnight(4, 1, 2));
         assert_eq!(next(Unit::Months(3), 0), midnight(4, 1, 2));
+    }
+
+    #[test]
+    fn starts_on_a_grid() {
+        for (every, offset, length) in [(7, 0, 0), (7, 3, 20), (1, 0, 5), (60, -7, 1)] {
+            let calendar = Calendar::on_grid(every, offset, length);
+            for end in -200..200 {
+                let points = (-100..100).map(|n| n * every + offset);
+                let start = points.filter(|at| *at <= end - length).max();
+                assert_eq!(Some(calendar.start(end)), start, "{calendar:?} {end}");
+                let piece = calendar.piece(end);
+                let until = piece.until as i64;
+                assert_eq!(calendar.start(until - 1), calendar.start(end));
+                assert_eq!(calendar.start(until), calendar.start(end) + every);
+                let next = calendar.start(end) + every + length;
+                assert_eq!(calendar.unit_end(end), i128::from(next));
+            }
+        }
+        let ends = [i64::MIN, i64::MIN + 1, i64::MAX];
+        let calendar = Calendar::on_grid(i64::MAX, i64::MIN, i64::MAX);
+        assert_eq!(calendar.starts(&ends).0[..2], [i64::MIN; 2]);
     }
 
     #[test]

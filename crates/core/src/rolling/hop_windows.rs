@@ -163,12 +163,21 @@ pub fn hops(
     Ok(windows)
 }
 
-/// The units of a calendar that hold a row or, with `empty`, lie between such units.
+/// The first end after a time of a window that begins with a unit and ends at each multiple of
+/// `every` within it; the last one ends with the unit.
+pub(crate) fn end_within((start, end): (i64, i128), every: i64, time: i64) -> i128 {
+    let every = i128::from(every);
+    let passed = (i128::from(time) - i128::from(start)).div_euclid(every);
+    end.min(i128::from(start) + (passed + 1) * every)
+}
+
+/// The units of a calendar that hold a row or, with `empty`, lie between such units. With
+/// `every`, the windows that begin with a unit and end at each multiple of it.
 pub fn units(
     times: &[i64],
     groups: Option<&[u32]>,
     layout: &SortLayout,
-    calendar: &Calendar,
+    (calendar, every): (&Calendar, Option<i64>),
     empty: bool,
 ) -> Result<WindowList, Refusal> {
     let rows = first_rows(groups, layout);
@@ -186,19 +195,34 @@ pub fn units(
                     let row = layout.permutation.row(first + position);
                     return Err(Refusal::Beyond { row });
                 };
-                windows.push((calendar.start(at), end), group, rows[group]);
+                let start = calendar.start(at);
+                if let Some(every) = every {
+                    let unit = (start, i128::from(end));
+                    let more = (unit.1 - i128::from(at)) / i128::from(every);
+                    check_room(more + windows.ends.len() as i128)?;
+                    let mut next = end_within(unit, every, at) as i64;
+                    while next < end {
+                        windows.push((start, next), group, rows[group]);
+                        next = end_within(unit, every, next) as i64;
+                    }
+                }
+                windows.push((start, end), group, rows[group]);
                 (known, at) = (Some(end), end);
                 if *time < end {
                     break;
                 }
             }
-            if windows.ends.len() > MAX_WINDOWS {
-                let count = windows.ends.len() as i128;
-                return Err(Refusal::TooMany { count });
-            }
+            check_room(windows.ends.len() as i128)?;
         }
     }
     Ok(windows)
+}
+
+fn check_room(count: i128) -> Result<(), Refusal> {
+    match count <= MAX_WINDOWS as i128 {
+        true => Ok(()),
+        false => Err(Refusal::TooMany { count }),
+    }
 }
 
 /// Refuses too many windows before any is made.
@@ -292,6 +316,36 @@ mod tests {
                     let between = (*first..=*last).step_by(every as usize);
                     assert_eq!(all.starts, between.collect::<Vec<_>>(), "{hop:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn windows_within_units_end_at_each_multiple() {
+        let times = [-7, -3, 0, 4, 4, 30, 31];
+        let layout = layout(None, &times, 0);
+        for (length, every) in [(10, 3), (10, 5), (7, 7), (12, 1)] {
+            for empty in [false, true] {
+                let unit = Calendar::on_grid(length, 2, 0);
+                let found = super::units(&times, None, &layout, (&unit, Some(every)), empty);
+                let found = found.unwrap();
+                let found: Vec<_> = found.starts.into_iter().zip(found.ends).collect();
+                let (mut all, mut held) = (Vec::new(), Vec::new());
+                for start in (2 - 10 * length..100).step_by(length as usize) {
+                    let within = (start..start + length).step_by(every as usize).skip(1);
+                    for end in within.chain([start + length]) {
+                        all.push((start, end));
+                        if times.iter().any(|time| (start..end).contains(time)) {
+                            held.push((start, end));
+                        }
+                    }
+                }
+                if empty {
+                    let ends = (held[0], held[held.len() - 1]);
+                    held = all;
+                    held.retain(|window| ends.0 <= *window && *window <= ends.1);
+                }
+                assert_eq!(found, held, "{length} {every} {empty}");
             }
         }
     }

@@ -378,6 +378,7 @@ impl Script {
             every: 1 + self.random.below(60) as i64,
             offset: self.random.below(100) as i64 - 50,
             calendar: None,
+            cumulates: false,
         };
         let mut since = Some(self.now - self.random.below(500) as i64);
         if self.until > i64::MIN {

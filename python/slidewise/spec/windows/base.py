@@ -247,6 +247,10 @@ class Window:
         """The calendar whose units are the windows; None for those of one length."""
         return None
 
+    def slide(self, ticks: Ticks) -> int | None:
+        """The distance between the ends of windows of a unit; None if it has one."""
+        return None
+
     def open_until(self, ticks: Ticks) -> int:
         """How far before the latest row of a key its windows may still end."""
         return self.reach(ticks) + 1

@@ -20,6 +20,7 @@ from slidewise.spec.query import Query
 from slidewise.spec.windows.base import Window, does_not_apply
 from slidewise.spec.windows.calendar import Calendar
 from slidewise.spec.windows.calendar_hop import CalendarHop
+from slidewise.spec.windows.cumulate import Cumulate
 from slidewise.spec.windows.delta import Delta
 from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
@@ -52,6 +53,7 @@ KINDS: tuple[type[Window], ...] = (
     Until,
     Landmark,
     Delta,
+    Cumulate,
     Calendar,
     ToDate,
     Unbounded,
@@ -60,8 +62,8 @@ KINDS: tuple[type[Window], ...] = (
 # A window of `rolling`, and one of `hopping`.
 RollingLike: TypeAlias = WindowLike | Window
 HoppingLike: TypeAlias = WindowLike | Window
-# The slide of `hopping`, or the calendar whose units are its windows.
-EveryLike: TypeAlias = WindowLike | Calendar
+# The slide of `hopping`, or the units that are its windows.
+EveryLike: TypeAlias = WindowLike | Calendar | Cumulate
 
 
 def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
@@ -160,7 +162,7 @@ def gives_windows(every: object) -> bool:
         >>> gives_windows(Calendar("1mo")), gives_windows("1h")
         (True, False)
     """
-    return isinstance(every, Calendar)
+    return isinstance(every, Calendar | Cumulate)
 
 
 def are_hopping(windows: object) -> bool:
@@ -196,7 +198,7 @@ def hopping_windows(
     """
     if closed is not None:
         one_of(closed, "closed", HOPPING_CLOSED)
-    if isinstance(every, Calendar) and window is None and windows is None:
+    if isinstance(every, Calendar | Cumulate) and window is None and windows is None:
         window, every = every, None
     if (window is None) == (windows is None):
         raise SpecError(
@@ -214,10 +216,10 @@ def hopping_windows(
             Argument("windows"),
         )
     grid = (offset, empty, closed)
-    if isinstance(every, Calendar):
+    if isinstance(every, Calendar | Cumulate):
         raise SpecError(
             Argument("every", every),
-            " gives the units of the calendar: leave ",
+            " gives windows of its own: leave ",
             Argument("window" if windows is None else "windows"),
             " out, or give other windows in a call of their own",
         )
@@ -259,7 +261,9 @@ def _hopping_window(
         )
     on_grid = (("offset", offset), ("empty", empty), ("closed", closed))
     if isinstance(window, Calendar) and not window.begins_with_unit:
-        return _calendar_hop(window, every, offset, closed)
+        window = CalendarHop(window)
+    if isinstance(window, CalendarHop | Cumulate):
+        return _whole_units(window, every, offset, closed)
     if isinstance(window, Window):
         if window.per_row:
             raise SpecError(
@@ -303,19 +307,19 @@ def _hopping_window(
     )
 
 
-def _calendar_hop(
-    calendar: Calendar,
+def _whole_units(
+    window: CalendarHop | Cumulate,
     every: WindowLike | Length | None,
     offset: WindowLike | None,
     closed: str | None,
-) -> CalendarHop:
-    """The units of a calendar; other arguments do not apply."""
+) -> Window:
+    """A window that begins with units of time; other arguments do not apply."""
     if closed == "left":
         closed = None
     for argument, value in (("every", every), ("offset", offset), ("closed", closed)):
         if value is not None:
-            raise does_not_apply(Argument(argument, value), repr(calendar))
-    return CalendarHop(calendar)
+            raise does_not_apply(Argument(argument, value), repr(window))
+    return window
 
 
 def _offset(offset: WindowLike | None, length: Length, shift: int = 0) -> Length | None:
