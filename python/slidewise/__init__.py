@@ -51,6 +51,7 @@ from slidewise.spec.windows.calendar import calendar
 from slidewise.spec.windows.cumulate import cumulate
 from slidewise.spec.windows.delta import delta as delta  # also the aggregation
 from slidewise.spec.windows.landmark import landmark
+from slidewise.spec.windows.resolved import trailing
 from slidewise.spec.windows.session import session
 from slidewise.spec.windows.to_date import to_date
 from slidewise.spec.windows.unbounded import unbounded
@@ -96,6 +97,7 @@ __all__ = [
     "rows",
     "session",
     "to_date",
+    "trailing",
     "unbounded",
     "until",
 ]

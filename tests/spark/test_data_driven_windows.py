@@ -60,7 +60,15 @@ def test_calendars_and_others_are_those_of_the_table(spark: Any) -> None:
     table = table.set_column(1, "t", days.cast(pa.timestamp("us", "UTC")))
     zone = "America/New_York"
     windows = [sw.calendar("1mo", tz=zone), sw.to_date("1w"), sw.unbounded(), "9d"]
-    for changes in ({}, {"exclude": "self"}, {"arrival": "row", "exclude": "self"}):
+    all_changes: list[dict[str, Any]] = [
+        {},
+        {"exclude": "self"},
+        {"arrival": "row", "exclude": "self"},
+        {"windows": [sw.rows(3), "9d"], "closed": "left"},
+        {"windows": sw.rows(3), "offset": sw.rows(2)},
+        {"windows": sw.trailing("9d", resolution="2d")},
+    ]
+    for changes in all_changes:
         call: dict[str, Any] = {"on": "t", "by": "k", "windows": windows, "aggs": AGGS}
         call |= changes
         frame = rolling(in_spark(spark, table), then_by="row", **call)
@@ -157,6 +165,7 @@ def test_streams_roll_as_the_table(spark: Any, tmp_path: Path) -> None:
     source = FileSource(tmp_path, 9, LATE)
     windows = [sw.landmark("f"), sw.delta("t", "40s"), "30s", sw.rows(4)]
     windows += [sw.unbounded(), sw.to_date("1d", tz="Asia/Kolkata")]
+    windows += [sw.trailing("30s", resolution="20s")]
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, "windows": windows}
     for _ in range(2):
         source.write(3)

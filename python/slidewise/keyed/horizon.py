@@ -22,7 +22,7 @@ from slidewise.spec.durations import (
 from slidewise.spec.spec import Spec, parse_lengths
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.trailing import Trailing
-from slidewise.table.time_columns import window_ticks
+from slidewise.table.time_columns import subtract_clamped, window_ticks
 
 __all__ = ["Horizon", "parse_keep", "retention_ticks"]
 
@@ -81,7 +81,9 @@ class Horizon:
         if window is None:
             return self.retention
         step = self.query.step if window.includes_start else 0
-        return self.retention - step - self._shift(window)
+        ticks = self.query.ticks_of
+        assert window.timed is not None, "a pattern has a length"
+        return self.retention - step - (window.reach(ticks) - ticks(window.timed))
 
     def _shift(self, window: Window) -> int:
         return 0 if window.lag is None else self.query.ticks_of(window.lag)
@@ -158,6 +160,13 @@ class Horizon:
         """The times at which the earliest rows of windows leave; null for never."""
         if window.timed is None:
             return pa.nulls(len(earliest), pa.int64())
+        cells = window.cells(self.query.ticks_of)
+        if cells is not None:
+            # A cell leaves with its last point, which is the first of the next one.
+            points = subtract_clamped(earliest, int(not window.includes_start))
+            begun = pa.array(cells.starts(pc.fill_null(points, 0))[0])
+            begun = pc.if_else(points.is_valid(), begun, None)
+            return self.after(begun, window.reach(self.query.ticks_of) + 1)
         return self.after(earliest, self.leaving(window))
 
     def after(self, times: pa.Array, lag: int) -> pa.Array:

@@ -31,7 +31,7 @@ from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.fill import Fill, check_fill
 from slidewise.spec.naming import check_names, check_prefix, refuse_group, twice
-from slidewise.spec.outputs import outputs_of
+from slidewise.spec.outputs import covers, outputs_of
 from slidewise.spec.own_windows import (
     all_have_windows,
     refuse_own_windows,
@@ -309,6 +309,9 @@ class Spec:
             if spec.arrival is not None and window.by_position:
                 arrived = Argument("arrival", spec.arrival)
                 raise does_not_apply(arrived, f"the window {window!r}")
+            for at, (_, agg) in enumerate(spec.aggs):
+                if covers(spec, at, window):
+                    window.check_aggregation(agg)
         refuse_duplicates(spec.results, twice(spec.names))
         return spec
 

@@ -8,6 +8,7 @@ it states its kernel, its starts and its ends by calls of what an engine passes.
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
+from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length
 
@@ -239,6 +240,10 @@ class Window:
         found = 0 if self.timed is None else ticks(self.timed)
         return found if self.lag is None else found + ticks(self.lag)
 
+    def cells(self, ticks: Ticks) -> Any:
+        """The cells of a grid whose rows leave together; None if each leaves alone."""
+        return None
+
     def grid(self, ticks: Ticks) -> tuple[int, int, int]:
         """Length, slide and a start of the windows of a grid."""
         raise NotImplementedError
@@ -290,6 +295,9 @@ class Window:
     def closed_by(self, closed: str) -> "Window":
         """The window with other ends, as `closed=` names them."""
         raise does_not_apply(Argument("closed", closed), Argument("windows", self))
+
+    def check_aggregation(self, agg: Aggregation) -> None:
+        """Refuses an aggregation that does not go with it."""
 
     def check_at(self, given: Argument) -> None:
         """Refuses an argument by which it would not end at a row, where it must."""

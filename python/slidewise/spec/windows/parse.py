@@ -24,6 +24,7 @@ from slidewise.spec.windows.cumulate import Cumulate
 from slidewise.spec.windows.delta import Delta
 from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
+from slidewise.spec.windows.resolved import Resolved
 from slidewise.spec.windows.row_count import RowCount
 from slidewise.spec.windows.session import Session
 from slidewise.spec.windows.to_date import ToDate
@@ -57,6 +58,7 @@ KINDS: tuple[type[Window], ...] = (
     Calendar,
     ToDate,
     Unbounded,
+    Resolved,
 )
 
 # A window of `rolling`, and one of `hopping`.
