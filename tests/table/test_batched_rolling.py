@@ -47,6 +47,20 @@ def test_every_kind_of_window_over_random_batches(
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
+@pytest.mark.parametrize("ties", ["peers", "rows"])
+def test_windows_without_their_row(ties: str) -> None:
+    rng = random.Random(ties)
+    for by in BY:
+        table = random_table(rng, 120, keys=3, span=60)
+        windows: list[Any] = [1, 9, sw.rows(1), sw.rows(6)]
+        spec = Spec.make(
+            on="t", by=by, windows=windows, aggs=AGGS, ties=ties, exclude="self"
+        )
+        pieces = in_pieces(rng, sorted_by(table, spec), 5)
+        parts = list(rolling_batches(pieces, spec, table.schema, Order(min_rows=1)))
+        same(pa.concat_tables(parts), rolling_spec(table, spec))
+
+
 @pytest.mark.parametrize("offset", [-25, -1, 1, 25])
 @pytest.mark.parametrize("closed", CLOSED)
 def test_windows_that_end_elsewhere(closed: str, offset: int) -> None:

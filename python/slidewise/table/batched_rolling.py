@@ -339,7 +339,7 @@ class Reach:
     Attributes:
         back: Backwards.
         ahead: Forwards, for a negative offset; otherwise 0.
-        rows: The number of rows before it.
+        rows: The number of rows before it, for windows of rows that leave it out.
         waits: Whether a later row may be in the window.
         shifted: Whether windows end elsewhere than at their row.
         before: Whether windows of rows hold earlier times only.
@@ -360,9 +360,7 @@ class Reach:
         waits = shifted = before = False
         for span in request.spans:
             if span.kind == "rows":
-                # Of a window that holds its row, that row is one of them.
-                own = span.closed == "right" and not (span.offset or spec.exclude)
-                rows = max(rows, span.length + span.offset - own)
+                rows = max(rows, span.length + span.offset)
                 before = before or span.closed == "left"
                 continue
             back = max(back, span.length + span.offset)
