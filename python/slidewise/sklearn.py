@@ -28,7 +28,8 @@ from slidewise.table.encoding import (
     take,
 )
 from slidewise.table.key_types import cast_key
-from slidewise.table.rolling import compute_rolling, point_columns
+from slidewise.table.asof import columns_of_points
+from slidewise.table.rolling import compute_rolling
 from slidewise.table.time_columns import read_times
 
 __all__ = ["RollingFeatures"]
@@ -163,7 +164,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             refuse_without_on(X)
         request = given_keywords(self.get_params(deep=False))
         spec = given_specs(self.spec, request, "RollingFeatures", Spec.make)
-        point_columns(spec, self.at_on, self.at_by)
+        columns_of_points(spec, X, self.at_on, self.at_by)
         source = frame(collected(X))
         ids = check_columns(self.row_id, "row_id")
         names = [*dict.fromkeys([*spec.columns, *ids])]
@@ -221,7 +222,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _answer(self, given: Any, target: Frame, fitted: bool = False) -> Any:
         specs = parts_of(self.spec_)
         if self.at_on is not None or self.at_by is not None:
-            names = point_columns(self.spec_, self.at_on, self.at_by)
+            names = columns_of_points(self.spec_, target, self.at_on, self.at_by)
             source = arrow_frame(self.history_)
             results = compute_rolling(source, specs, target, names, self.threads)
         elif fitted:

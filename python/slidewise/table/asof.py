@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
+from slidewise.spec.features import Features, parts_of
 from slidewise.spec.spec import Spec, check_column_name, check_columns
 from slidewise.table.encoding import decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall
@@ -15,7 +16,7 @@ from slidewise.table.kinds import keys_differ, same_kind, zones_differ
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import TimeColumn, order_by, ticks_in_unit_of
 
-__all__ = ["PointColumns", "query_points_of", "ticks_as"]
+__all__ = ["PointColumns", "columns_of_points", "query_points_of", "ticks_as"]
 
 
 class PointColumns(NamedTuple):
@@ -69,6 +70,49 @@ def _keys(spec: Spec, given: Any) -> tuple[str, ...]:
             ", in its order",
         )
     return found
+
+
+def columns_of_points(
+    spec: Spec | Features, at: Any, at_on: Any, at_by: Any
+) -> list[PointColumns]:
+    """The columns of `at=` for each Spec, by the other arguments of a call.
+
+    Raises:
+        SpecError: As for `PointColumns.of`; also if `at` is missing.
+    """
+    for name, given in (("at_on", at_on), ("at_by", at_by)):
+        if at is None and given is not None:
+            raise SpecError(
+                Argument(name, given),
+                " names columns of the table ",
+                Argument("at"),
+                ", which is missing: add it, or leave this out",
+            )
+    keys = _keys_of_parts(spec, at_by)
+    pairs = zip(parts_of(spec), keys, strict=True)
+    return [PointColumns.of(part, at_on, by) for part, by in pairs]
+
+
+def _keys_of_parts(spec: Spec | Features, at_by: Any) -> list[Any]:
+    """The `at_by=` of each Spec."""
+    parts = parts_of(spec)
+    if isinstance(spec, Spec) or at_by is None:
+        return [at_by] * len(parts)
+    if not isinstance(at_by, Mapping):
+        raise SpecError(
+            Argument("at_by", at_by),
+            " names no columns for the keys of several Specs: give a mapping from key "
+            "columns, such as ",
+            Argument("at_by", {name: f"their_{name}" for name in spec.by[:1]}),
+        )
+    for name in at_by:
+        if name not in spec.by:
+            raise SpecError(
+                Argument("at_by"),
+                f" names {name!r}, which is not a key of the Features: these are "
+                f"{', '.join(map(repr, spec.by)) or 'none'}",
+            )
+    return [{name: at_by[name] for name in part.by if name in at_by} for part in parts]
 
 
 def query_points_of(

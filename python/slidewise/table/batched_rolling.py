@@ -18,7 +18,7 @@ those before it, and those after it that windows reach.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,10 @@ __all__ = [
     "Reach",
     "check_rows",
     "checked_batches",
+    "copied",
     "describe_row",
     "describe_window",
+    "first_from",
     "needs_whole_keys",
     "open_run",
     "refuse_missing_times",
@@ -233,11 +235,11 @@ class _Rolling:
 
     def add_context(self, rows: pa.Table) -> None:
         """Adds context rows before those of a run."""
-        self._past = _append(self._past, _copy(rows.select(self._input_columns)))
+        self._past = _append(self._past, copied(rows.select(self._input_columns)))
 
     def add_lookahead(self, rows: pa.Table) -> None:
         """Adds context rows after those of a run."""
-        self._ahead.append(_copy(rows.select(self._input_columns)))
+        self._ahead.append(copied(rows.select(self._input_columns)))
 
     @property
     def closed(self) -> bool:
@@ -273,9 +275,9 @@ class _Rolling:
         if ready > history:
             answered = rows.slice(0, ready - history)
             yield self._with_results(answered, seen, history, ready)
-        self._past = _copy(seen.slice(keep, ready - keep))
+        self._past = copied(seen.slice(keep, ready - keep))
         left = rows.slice(ready - history)
-        self._waiting, self._count = [_copy(left)], left.num_rows
+        self._waiting, self._count = [copied(left)], left.num_rows
 
     def _ready(self, seen: pa.Table, start: int) -> int:
         """The end of the rows whose windows are over, at or after `start`."""
@@ -285,7 +287,7 @@ class _Rolling:
         ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
         if not self._reach.waits:
             return len(ticks)
-        return _first_from(ticks, ticks[-1].as_py() - self._reach.ahead, start)
+        return first_from(ticks, ticks[-1].as_py() - self._reach.ahead, start)
 
     def _kept(self, seen: pa.Table, start: int, ready: int) -> int:
         """The first row that is still needed."""
@@ -293,7 +295,7 @@ class _Rolling:
             return start
         ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
         next_time = ticks[min(ready, len(ticks) - 1)].as_py()
-        keep = _first_from(ticks, next_time - self._reach.back, start)
+        keep = first_from(ticks, next_time - self._reach.back, start)
         if self._reach.rows:
             one_key = self._spec.by == self._runs
             if not one_key:
@@ -406,10 +408,13 @@ def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
     return single_group(len(rows)) if codes is None else codes
 
 
-def open_run(rows: pa.Table, runs: Iterable[str]) -> int:
-    """Where the last run begins."""
+def open_run(
+    rows: pa.Table, runs: Collection[str], latest: pa.Table | None = None
+) -> int:
+    """Where the last run begins, or that of the last of the rows in `latest`."""
+    latest = rows if latest is None else latest
+    last = _key_at([_column(latest, name) for name in runs], len(latest) - 1)
     columns = [_column(rows, name) for name in runs]
-    last = _key_at(columns, len(rows) - 1)
     places = range(len(rows))
     return bisect_left(places, True, key=lambda row: _key_at(columns, row) == last)
 
@@ -424,7 +429,7 @@ def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
     return [_NAN if value != value else value for value in values]
 
 
-def _first_from(ticks: pa.Array, time: int, start: int) -> int:
+def first_from(ticks: pa.Array, time: int, start: int) -> int:
     """The first row at `time` or later; rows are sorted from `start` on."""
     bound = max(time, _INT64_MIN)
     return bisect_left(ticks, bound, lo=start, key=lambda tick: tick.as_py())
@@ -450,7 +455,7 @@ def _append(past: pa.Table, rows: pa.Table) -> pa.Table:
     return pa.concat_tables([past, rows]).combine_chunks() if len(past) else rows
 
 
-def _copy(rows: pa.Table) -> pa.Table:
+def copied(rows: pa.Table) -> pa.Table:
     """Copies rows, so that the table they are a slice of can be freed."""
     return rows.take(row_numbers(len(rows))) if len(rows) else empty_table(rows.schema)
 

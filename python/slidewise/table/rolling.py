@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import Argument, SpecError
+from slidewise.errors import Argument
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.lazy import collected, is_lazy
@@ -17,14 +17,14 @@ from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
-from slidewise.table.asof import PointColumns, query_points_of
+from slidewise.table.asof import PointColumns, columns_of_points, query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 from slidewise.table.source import Source
 
 if TYPE_CHECKING:
     from slidewise.table.points import QueryPoints
 
-__all__ = ["compute_rolling", "point_columns", "rolling", "rolling_spec"]
+__all__ = ["compute_rolling", "rolling", "rolling_spec"]
 
 TableT = TypeVar("TableT")
 
@@ -221,53 +221,8 @@ def rolling(
     if spec is None and on is None:
         refuse_without_on(table)
     spec = given_specs(spec, request, "rolling", Spec.make)
-    for name, given in (("at_on", at_on), ("at_by", at_by)):
-        if at is None and given is not None:
-            raise SpecError(
-                Argument(name, given),
-                " names columns of the table ",
-                Argument("at"),
-                ", which is missing: add it, or leave this out",
-            )
-    columns = point_columns(spec, at_on, at_by)
+    columns = columns_of_points(spec, at, at_on, at_by)
     return rolling_spec(table, spec, at, columns, threads=threads)
-
-
-def point_columns(spec: Spec | Features, at_on: Any, at_by: Any) -> list[PointColumns]:
-    """The columns of a table of query points, for each Spec.
-
-    Example:
-        >>> import slidewise as sw
-        >>> spec = sw.Spec(on="t", by="card", windows=5, aggs={"n": sw.count()})
-        >>> point_columns(spec, "asked_at", {"card": "payer"})
-        [PointColumns(on='asked_at', by=('payer',), arrivals=[])]
-    """
-    return [
-        PointColumns.of(part, at_on, by)
-        for part, by in zip(parts_of(spec), _keys_of_parts(spec, at_by), strict=True)
-    ]
-
-
-def _keys_of_parts(spec: Spec | Features, at_by: Any) -> list[Any]:
-    """The `at_by=` of each Spec."""
-    parts = parts_of(spec)
-    if isinstance(spec, Spec) or at_by is None:
-        return [at_by] * len(parts)
-    if not isinstance(at_by, Mapping):
-        raise SpecError(
-            Argument("at_by", at_by),
-            " names no columns for the keys of several Specs: give a mapping from key "
-            "columns, such as ",
-            Argument("at_by", {name: f"their_{name}" for name in spec.by[:1]}),
-        )
-    for name in at_by:
-        if name not in spec.by:
-            raise SpecError(
-                Argument("at_by"),
-                f" names {name!r}, which is not a key of the Features: these are "
-                f"{', '.join(map(repr, spec.by)) or 'none'}",
-            )
-    return [{name: at_by[name] for name in part.by if name in at_by} for part in parts]
 
 
 def rolling_spec(
