@@ -1,11 +1,12 @@
 """Batch on Spark: `slidewise.spark.rolling` compared with Spark's window frames.
 
-Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one
-skewed key (5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max
-and stddev. Measures the whole job into a sink that keeps nothing: wall clock, and the
-CPU time of the process with all its children (JVM and Python workers), compiling
-included. Spark's frames run with and without its segment tree; without it the time is
-proportional to the rows of a window, so the skewed key is skipped.
+Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days), with a fifth
+as many labels for `at=`, and one skewed key (5 M rows, thirty days). Windows of 1 h and
+24 h, of each count, sum, max and stddev. Measures the whole job into a sink that keeps
+nothing: wall clock, and the CPU time of the process with all its children (JVM and
+Python workers), compiling included. Spark's frames run with and without its segment
+tree; without it the time is proportional to the rows of a window, so the skewed key is
+skipped.
 
 The same turns measure the largest possible gain of two cores: two processes of plain
 arithmetic, each alone and both at once.
@@ -77,11 +78,14 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     config = {"spark.driver.memory": "6g", "spark.ui.showConsoleProgress": "false"}
     spark = session("bench", master=f"local[{options.cores}]", config=config)
     rows, heat = spark.read.parquet(many), spark.read.parquet(skewed)
+    asked = write(folder / "labels.parquet", options.rows // 5, options.keys, days=2)
+    labels = spark.read.parquet(asked)
     keys = f"{options.rows:,} rows, {options.keys:,} keys"
     one = f"{options.skewed:,} rows, one key"
     cases: list[tuple[str, int, Callable[[], Any]]] = [
         (f"slidewise: {keys}", options.rows, lambda: ours(rows)),
         (f"slidewise, sampled: {keys}", options.rows, lambda: ours(rows, "sample")),
+        (f"slidewise, at labels: {keys}", options.rows, lambda: ours(rows, at=labels)),
         (f"no windows at all: {keys}", options.rows, lambda: passed(rows)),
         (f"Spark, segment tree: {keys}", options.rows, lambda: theirs(rows, True)),
         (f"Spark: {keys}", options.rows, lambda: theirs(rows, False)),
@@ -118,8 +122,9 @@ def write(path: Path, count: int, keys: int, *, days: int) -> str:
     return str(path)
 
 
-def ours(df: Any, split: str | bool | int = "auto") -> Any:
-    return rolling(df, on="ts", by="k", windows=list(HOURS), aggs=AGGS, split=split)
+def ours(df: Any, split: str | bool | int = "auto", at: Any = None) -> Any:
+    call = {"on": "ts", "by": "k", "windows": list(HOURS), "aggs": AGGS}
+    return rolling(df, **call, split=split, at=at)
 
 
 def passed(df: Any) -> Any:

@@ -34,6 +34,7 @@ def test_the_guide(spark: Any, trips: Any) -> None:
     finally:
         spark.conf.unset(setting)
     assert known["features"].count() == 50
+    assert known["training"].agg({"n_24h": "max"}).collect()[0][0] == 50
 
 
 def test_the_readme(spark: Any) -> None:

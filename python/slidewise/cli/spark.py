@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from slidewise.errors import Argument, SlidewiseError, SpecError
 from slidewise.io.text_form import TextForm
-from slidewise.spark.batch import transform_batch
+from slidewise.spark.batch import transform_specs
 from slidewise.spark.local_session import existing_session, session
 from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.text_times import read_text_times
@@ -94,9 +94,7 @@ def roll(
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
         rows = _read(spark, source, spec, time_format, form)
-        frame = rows
-        for part in parts_of(spec):
-            frame = transform_batch(frame, part, options)
+        frame = transform_specs(rows, parts_of(spec), options)
         if target is None:
             return to_arrow(frame.limit(preview))
         writer = frame.write.option("header", True)

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.hints import with_hints
 from slidewise.keyed.validation import check_deletes
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
@@ -23,6 +23,7 @@ from slidewise.spec.spec import (
     refuse_mixed,
 )
 from slidewise.spec.windows.parse import are_hopping
+from slidewise.table.asof import PointColumns, columns_of_points
 
 __all__ = ["explain", "hopping", "rolling"]
 
@@ -56,6 +57,9 @@ def rolling(
     names: str | None = None,
     prefix: str = "",
     fill: Any = None,
+    at: DataFrame = None,
+    at_on: str | None = None,
+    at_by: str | Sequence[str] | Mapping[str, str] | None = None,
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -109,6 +113,12 @@ def rolling(
         prefix: str before the name of each result column.
         fill: A value in place of null results, such as 0, or a mapping from names in
             `aggs` to values.
+        at: For batch: a DataFrame of labels, with times and keys of its own. Its rows
+            come back, with the results of their keys as of their times, and with
+            `arrival=` of the rows that had arrived by theirs.
+        at_on: For `at`: str, its column of times, if that has another name.
+        at_by: For `at`: str, list of str or a mapping from columns of `by` to those of
+            `at`, its key columns, if these have other names.
         then_by: str or list of str, the columns that order rows of equal time, each as
             values, NaN, nulls. Required where results depend on that order: for
             `rows(n)`, `ties="rows"`, `first`, `last`, `collect`, `collect_distinct`,
@@ -148,17 +158,18 @@ def rolling(
 
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
-        DataFrame. A call on a batch DataFrame accepts the arguments for streams, which
-        change no results, except for `initial`, `emit="update"` and "change", and
-        `emit="arrival"` without `arrival`, which it refuses.
+        DataFrame. With `at=` it has the columns of `at` and the results. A call on a
+        batch DataFrame accepts the arguments for streams, which change no results,
+        except for `initial`, `emit="update"` and "change", and `emit="arrival"` without
+        `arrival`, which it refuses.
 
     Cost:
         Batch: one shuffle, one sort, and O(1) amortized time per row, window and
-        invertible or monotonic aggregation, however long windows are. `split=`
-        runs a count and a sample in this call, if it asks for splits. Streams: per
-        micro-batch, time and state access in proportion to its rows, and logarithmic
-        in the length of windows; quantiles, distinct counts and similar ones read all
-        rows of the windows.
+        invertible or monotonic aggregation, however long windows are. Labels are sorted
+        among the rows. `split=` runs a count and a sample in this call, if it asks for
+        splits. Streams: per micro-batch, time and state access in proportion to its
+        rows, and logarithmic in the length of windows; quantiles, distinct counts and
+        similar ones read all rows of the windows.
 
     Raises:
         SpecError: If an argument or a column is wrong, before any job starts. Errors
@@ -321,6 +332,8 @@ class _Transform:
     spec: Spec | Features
     streams: tuple[StreamOptions, ...]
     batch: BatchOptions
+    at: DataFrame = field(default=None, compare=False)
+    columns: Sequence[PointColumns] = ()
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Returns the DataFrame of results."""
@@ -332,10 +345,9 @@ class _Transform:
             return transform_stream(df, specs[0], stream)
         from slidewise.spark import batch
 
-        results = batch.drop_markers(df, stream.marker)
-        results = batch.drop_deleted(results, specs[0], stream)
-        for spec in specs:
-            results = batch.transform_batch(results, spec, self.batch)
+        rows = batch.drop_markers(df, stream.marker)
+        rows = batch.drop_deleted(rows, specs[0], stream)
+        results = batch.transform_specs(rows, specs, self.batch, self.at, self.columns)
         return batch.add_flags(results, stream)
 
     def explain(self, df: DataFrame) -> str:
@@ -346,7 +358,10 @@ class _Transform:
         specs = parts_of(self.spec)
         if df.isStreaming:
             return explanation.explain_stream(df, specs[0], self.streams[0])
-        plans = [explanation.explain_batch(df, spec, self.batch) for spec in specs]
+        plans = [
+            explanation.explain_batch(df, spec, self.batch, self.at, columns)
+            for spec, columns in zip(specs, self.columns, strict=True)
+        ]
         if isinstance(self.spec, Features):
             named = zip(self.spec.parts, plans, strict=True)
             plans = [f"{name}: {plan}" for name, plan in named]
@@ -357,6 +372,7 @@ class _Transform:
         from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
+        self._check_labels(df)
         specs = parts_of(self.spec)
         if df.isStreaming:
             if isinstance(self.spec, Features):
@@ -374,6 +390,18 @@ class _Transform:
         for spec, stream in zip(specs, self.streams, strict=True):
             stream.check_batch(spec)
 
+    def _check_labels(self, df: DataFrame) -> None:
+        if self.at is None:
+            return
+        _check_frame(self.at, "at= takes one; ")
+        if df.isStreaming or self.at.isStreaming:
+            raise SpecError(
+                Argument("at"),
+                " is a batch DataFrame of labels, beside a batch DataFrame of their "
+                "history: answer a stream of labels in foreachBatch, or from "
+                "slidewise.KeyedWindows",
+            )
+
 
 def _transform(
     caller: str, make: Callable[..., Spec], arguments: Mapping[str, Any]
@@ -390,15 +418,18 @@ def _transform(
     for each in specs:
         check_order(each, options.then_by)
     check_deletes(specs, streams[0].deletes, "call rolling")
-    transform, df = _Transform(spec, streams, options), arguments["df"]
+    at, at_on, at_by = map(arguments.get, ("at", "at_on", "at_by"))
+    columns = columns_of_points(spec, at, at_on, at_by)
+    transform = _Transform(spec, streams, options, at, columns)
+    df = arguments["df"]
     return transform if df is None else transform(df)
 
 
-def _check_frame(df: DataFrame) -> None:
+def _check_frame(df: DataFrame, where: str = "") -> None:
     """Checks for a DataFrame by its methods: Spark Connect has a class of its own."""
     if not all(hasattr(df, name) for name in ("isStreaming", "mapInArrow", "schema")):
         kind = f"{type(df).__module__}.{type(df).__qualname__}"
         raise SpecError(
-            f"{kind} is not a PySpark DataFrame; for other tables there is "
+            f"{kind} is not a PySpark DataFrame; {where}for other tables there is "
             "slidewise.rolling"
         )

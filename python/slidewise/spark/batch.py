@@ -8,7 +8,7 @@ so that adaptive query execution neither merges nor splits them. Skewed keys are
 by time first (`skew`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from slidewise.spark.columns import (
     column,
     key_columns,
 )
+from slidewise.spark.labels import Labels, add_labels
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
     arrow_schema,
@@ -44,6 +45,7 @@ from slidewise.spark.sort_key import (
     repartition_splits,
 )
 from slidewise.spec.spec import Spec, derive
+from slidewise.table.asof import PointColumns
 from slidewise.table.batched_rolling import Order
 
 __all__ = [
@@ -52,7 +54,7 @@ __all__ = [
     "drop_deleted",
     "drop_markers",
     "plan_batch",
-    "transform_batch",
+    "transform_specs",
 ]
 
 # Spark's default of spark.sql.shuffle.partitions; this value counts as not set.
@@ -69,25 +71,46 @@ class BatchPlan:
     """The plan of a batch query.
 
     Attributes:
+        rows: The DataFrame of rows, with labels among them.
         spec: The windows and aggregations.
         schema: The schema of the results.
         tasks: The number of shuffle partitions.
         splits: The splits of skewed keys; None without skewed keys.
         then_by: The columns that order rows of equal time.
         by_sort_key: Whether rows are sorted by one number (`sort_key`).
+        labels: The labels; None for results at the rows.
     """
 
+    rows: Any
     spec: Spec
     schema: StructType
     tasks: int
     splits: SkewSplits | None
     then_by: tuple[str, ...]
     by_sort_key: bool
+    labels: Labels | None
 
 
-def transform_batch(df: Any, spec: Spec, options: BatchOptions) -> Any:
-    """Returns the DataFrame of results."""
-    return _apply(df, plan_batch(df, spec, options))
+def transform_specs(
+    df: Any,
+    specs: Sequence[Spec],
+    options: BatchOptions,
+    at: Any = None,
+    columns: Sequence[PointColumns] = (),
+) -> Any:
+    """Returns the results of each Spec, one shuffle and sort after another.
+
+    `at` are the labels, and `columns` those of them that each Spec reads.
+    """
+    results = df if at is None else at
+    for place, spec in enumerate(specs):
+        if at is None:
+            plan = plan_batch(results, spec, options)
+        else:
+            labels = Labels(results, columns[place])
+            plan = plan_batch(df, spec, options, labels)
+        results = _apply(plan)
+    return results
 
 
 def add_flags(results: Any, options: StreamOptions) -> Any:
@@ -147,22 +170,30 @@ def drop_deleted(
     return kept.drop(ROW, _DELETIONS, _RANK)
 
 
-def plan_batch(df: Any, spec: Spec, options: BatchOptions) -> BatchPlan:
+def plan_batch(
+    df: Any, spec: Spec, options: BatchOptions, labels: Labels | None = None
+) -> BatchPlan:
     """Plans a batch query; the search for skewed keys may run small jobs."""
-    schema = result_struct(df, spec, options.then_by)
+    then_by = options.then_by
+    schema = result_struct(df, spec, then_by, labels)
+    needed = [*dict.fromkeys([*spec.columns, *then_by])]
+    rows = df
+    if labels is not None:
+        rows = add_labels(df, labels, spec, needed)
+    elif spec.is_hopping:
+        rows = df.select(*map(column, needed))
     tasks = _task_count(df, options)
-    splits = find_splits(df, spec, options, tasks, arrow_schema(df))
+    splits = find_splits(rows, spec, options, tasks, arrow_schema(rows))
     tasks = 1 if not spec.by and splits is None else tasks
-    by_sort_key = fits_sort_key(df, spec, options.then_by, splits, tasks)
-    return BatchPlan(spec, schema, tasks, splits, options.then_by, by_sort_key)
+    by_sort_key = fits_sort_key(rows, spec, then_by, splits, tasks)
+    return BatchPlan(rows, spec, schema, tasks, splits, then_by, by_sort_key, labels)
 
 
-def _apply(df: Any, plan: BatchPlan) -> Any:
+def _apply(plan: BatchPlan) -> Any:
     """Returns the DataFrame of a plan's results."""
-    spec = plan.spec
+    spec, rows = plan.spec, plan.rows
     order = Order()
-    keys = key_columns(df, spec.by)
-    rows = _drop_unused(df, plan)
+    keys = key_columns(rows, spec.by)
     bounds = None
     if plan.splits is not None:
         rows = add_splits(rows, spec, plan.splits)
@@ -180,22 +211,16 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
     else:
         times = map(column, spec.arrivals or (spec.on,))
         rows = rows.sortWithinPartitions(*keys, *times, *ascending(plan.then_by))
+    added = () if bounds is None else (SPLIT,)
+    points = None if plan.labels is None else plan.labels.in_workers(added)
     if bounds is not None:
-        spec = derive(spec, by=(*spec.by, SPLIT))
+        spec = derive(spec, by=(*spec.by, *added))
     function = partition_function(
-        spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names)
+        spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names), points
     )
     # PySpark parses dots and backticks in names here; workers have the true names.
     numbered = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
     return numbered.mapInArrow(function, plan.schema)
-
-
-def _drop_unused(df: Any, plan: BatchPlan) -> Any:
-    """Drops columns that hopping windows do not need, before the shuffle."""
-    if not plan.spec.is_hopping:
-        return df
-    names = dict.fromkeys([*plan.spec.columns, *plan.then_by])
-    return df.select(*map(column, names))
 
 
 def _task_count(df: Any, options: BatchOptions) -> int:

@@ -17,6 +17,7 @@ from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
+from slidewise.table.batched_points import PointRows, point_batches
 from slidewise.table.batched_rolling import Order, checked_batches, rolling_batches
 from slidewise.table.time_columns import read_times
 
@@ -35,8 +36,9 @@ def partition_function(
     bounds: SplitBounds | None,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
+    points: PointRows | None = None,
 ) -> PartitionFunction:
-    """Returns a function for `mapInArrow`."""
+    """Returns a function for `mapInArrow`; `points` are the labels among the rows."""
     blob = cloudpickle.dumps(spec)
 
     def run(batches: Batches) -> Batches:
@@ -44,21 +46,29 @@ def partition_function(
         with one_line_errors():
             spec = _unpickle(blob)
             rows: Batches = map(methodcaller("rename_columns", inputs), batches)
-            rows = checked_batches(rows, spec, order)
+            if points is None:
+                rows = checked_batches(rows, spec, order)
+            else:
+                rows = points.checked(rows, spec)
             if order.runs == (KEY_GROUP,):
                 rows = _check_sort_keys(rows, spec)
             if bounds is not None:
                 rows = map(partial(bounds.add_roles, spec=spec), rows)
                 # Windows of n rows need enough of them.
                 rows = bounds.check_overlap(rows) if any(bounds.min_rows) else rows
-            row_order = replace(order, is_checked=True)
-            if bounds is not None:
-                row_order = bounds.order(spec, row_order)
             first = next(rows, None)
             if first is None:
                 return
+            rows, schema = chain([first], rows), first.schema
+            if points is not None:
+                for results in point_batches(rows, spec, schema, points, order):
+                    yield from results.to_batches(max_chunksize=_BATCH_ROWS)
+                return
+            row_order = replace(order, is_checked=True)
+            if bounds is not None:
+                row_order = bounds.order(spec, row_order)
             compute = hopping_batches if spec.is_hopping else rolling_batches
-            for results in compute(chain([first], rows), spec, first.schema, row_order):
+            for results in compute(rows, spec, schema, row_order):
                 yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
 
     return run

@@ -9,11 +9,13 @@ import pyarrow as pa
 from slidewise.formatting import format_count
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.batch import BatchPlan, plan_batch
+from slidewise.spark.labels import Labels
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec
+from slidewise.table.asof import PointColumns
 from slidewise.table.batched_rolling import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
@@ -21,9 +23,18 @@ __all__ = ["explain_batch", "explain_stream"]
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 
 
-def explain_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
-    """Returns the plan of a batch query."""
-    plan = plan_batch(df, spec, options)
+def explain_batch(
+    df: Any,
+    spec: Spec,
+    options: BatchOptions,
+    at: Any = None,
+    columns: PointColumns | None = None,
+) -> str:
+    """Returns the plan of a batch query; `at` are labels, with these columns."""
+    labels = None
+    if at is not None and columns is not None:
+        labels = Labels(at, columns)
+    plan = plan_batch(df, spec, options, labels)
     return "\n".join(
         [
             *_header(spec),
@@ -38,7 +49,7 @@ def explain_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
             f"  {_task_memory(plan)}",
             "",
             "Spark's own frames",
-            f"  {_frames(spec)}",
+            f"  {_frames(spec, labels)}",
         ]
     )
 
@@ -145,19 +156,22 @@ def _steps(plan: BatchPlan) -> list[str]:
     order = ", ".join([*spec.by, *(["split"] if plan.splits else []), *times])
     if plan.by_sort_key:
         order = f"one number, of {KEY_GROUPS} key groups and {spec.on}"
+    rows, points = "rows", ""
+    if plan.labels is not None:
+        rows, points = "rows and labels", ", at each label"
     if plan.splits is not None:
-        first = f"split skewed keys, and repartition to {tasks}"
+        first = f"split skewed keys, and repartition {rows} to {tasks}"
     elif keys:
-        first = f"repartition rows to {tasks} by {keys}"
+        first = f"repartition {rows} to {tasks} by {keys}"
     else:
-        first = "repartition all rows to one task"
+        first = f"repartition all {rows} to one task"
     windows = format_count(len(spec.windows), "window")
     aggs = format_count(len(spec.aggs), "aggregation")
     return [
         f"  1. {first}",
         f"  2. sort within each task by {order}",
-        f"  3. one pass in native code: {windows} × {aggs}, in time that does not "
-        "depend on the length of windows",
+        f"  3. one pass in native code: {windows} × {aggs}{points}, in time that does "
+        "not depend on the length of windows",
     ]
 
 
@@ -201,8 +215,10 @@ def _task_memory(plan: BatchPlan) -> str:
     return f"one batch, and about twice the rows of {holder} within {longest.label}"
 
 
-def _frames(spec: Spec) -> str:
+def _frames(spec: Spec, labels: Labels | None) -> str:
     """Compares the query with a window frame of Spark."""
+    if labels is not None:
+        return "answer rows alone: labels take a join of each with its window's rows"
     if spec.is_hopping:
         return "groupBy(window(...)) copies each row into every window that holds it"
     reason = _unmergeable(spec)

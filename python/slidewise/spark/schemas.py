@@ -13,9 +13,11 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.spark.collations import collated_results, refuse_collations
 from slidewise.spark.columns import RESERVED_PREFIX
+from slidewise.spark.labels import Labels, check_kinds
 from slidewise.spark.versions import utc_schema
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_schema
+from slidewise.table.batched_points import point_schema
 from slidewise.table.batched_rolling import result_schema
 
 __all__ = ["arrow_schema", "check_boolean", "check_reserved_names", "result_struct"]
@@ -65,10 +67,13 @@ def check_boolean(df: Any, name: str | None, argument: str) -> None:
         )
 
 
-def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:
+def result_struct(
+    df: Any, spec: Spec, extra: tuple[str, ...] = (), labels: Labels | None = None
+) -> StructType:
     """Checks the columns of a DataFrame, and returns the schema of its results.
 
-    The columns in `extra` must exist, too.
+    These are those of its labels, if it has some. The columns in `extra` must exist in
+    the DataFrame, too.
     """
     _check_return_types(spec)
     check_reserved_names(df)
@@ -76,8 +81,15 @@ def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructTyp
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
         results, inputs = hopping_schema(spec, rows), [df.schema[k] for k in spec.by]
+    elif labels is not None:
+        check_reserved_names(labels.df)
+        points = arrow_schema(labels.df)
+        _check_case(points.names, spec, "at=")
+        results = point_schema(spec, rows, points, labels.columns)
+        check_kinds(df, labels, spec)
+        inputs = list(labels.df.schema)
     else:
-        _check_case(rows.names, spec)
+        _check_case(rows.names, spec, "the DataFrame")
         results, inputs = result_schema(spec, rows), list(df.schema)
     refuse_collations(df, spec, extra)
     return _append_results(results, inputs, collated_results(df, spec))
@@ -110,13 +122,13 @@ def _append_results(
     return StructType([*inputs, *results])
 
 
-def _check_case(names: list[str], spec: Spec) -> None:
+def _check_case(names: list[str], spec: Spec, owner: str) -> None:
     """Checks that the name of no result differs from a column only in case."""
     present = {name.lower(): name for name in names}
     for name in spec.results:
         other = present.get(name.lower())
         if other is not None:
             raise SpecError(
-                f"the DataFrame has a column {other!r} already, which is {name!r} to "
+                f"{owner} has a column {other!r} already, which is {name!r} to "
                 "Spark: give the aggregation another name, or drop the column"
             )

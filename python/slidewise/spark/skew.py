@@ -24,10 +24,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spark.columns import column, key_columns
+from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
+from slidewise.spark.labels import LABEL
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.skew_split import (
     KEY,
@@ -51,6 +53,7 @@ _SAMPLE_ROWS = 50_000
 # The plan compares each row with all split points of its key.
 _MAX_SPLITS = 64
 _MAX_OVERLAP = 0.5
+_IS_ROW = f"{RESERVED_PREFIX}is_row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,10 @@ def find_splits(
         return ceil(rows / max(min_rows // 2, total / tasks))
 
     keys = []
-    for row, ticks in _keys_by_rows(sample, spec, min_rows * share):
+    for row, ticks, held in _keys_by_rows(sample, spec, min_rows * share):
         count = min(wanted_splits(len(ticks) / share), _MAX_SPLITS)
         limits = _limits(sample.schema.field(spec.on).type)
-        key = _split_key(row, ticks, count, reach, share, limits)
+        key = _split_key(row, (ticks, held), count, reach, share, limits)
         if key is not None:
             keys.append(key)
     if not keys:
@@ -145,36 +148,46 @@ def _key_names(spec: Spec) -> list[str]:
 
 
 def _sample(df: Any, spec: Spec, share: float) -> pa.Table:
-    """Collects the keys and times of a share of the rows."""
+    """Collects the keys and times of a share of the rows, and whether they are rows."""
     keys = [
         key.alias(alias)
         for key, alias in zip(key_columns(df, spec.by), _key_names(spec), strict=True)
     ]
-    rows = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
+    is_row = column(LABEL).isNull() if LABEL in df.columns else sf.lit(True)
+    rows = df.select(*keys, column(spec.on), is_row.alias(_IS_ROW)).where(
+        column(spec.on).isNotNull()
+    )
     return to_arrow(rows.sample(share, 1) if share < 1 else rows).combine_chunks()
 
 
 def _keys_by_rows(
     rows: pa.Table, spec: Spec, min_rows: float
-) -> list[tuple[int, list[int]]]:
-    """Returns, per key with enough rows, one of its rows, and its sorted times."""
+) -> list[tuple[int, list[int], list[int]]]:
+    """Returns, per key with enough rows, one of them, and sorted times.
+
+    These are all times of the key, and those without labels.
+    """
+    is_row = frame(rows).column(_IS_ROW)
     ticks = read_times(frame(rows).column(spec.on), spec.on).ticks
     codes = group_codes([(name, frame(rows).column(name)) for name in _key_names(spec)])
     if codes is None:
-        return [(0, sorted(ticks.to_pylist()))] if len(ticks) else []
+        both = sorted(ticks.to_pylist()), sorted(ticks.filter(is_row).to_pylist())
+        return [(0, *both)] if len(ticks) else []
     counts = pc.value_counts(codes)
     enough = pc.greater_equal(counts.field("counts"), max(min_rows, 2))
     found = []
     for code in counts.filter(enough).field("values"):
         is_key = pc.equal(codes, code)
         row = pc.index(codes, code).as_py()
-        found.append((row, sorted(ticks.filter(is_key).to_pylist())))
+        some = [is_key, pc.and_(is_key, is_row)]
+        every, held = (sorted(ticks.filter(mask).to_pylist()) for mask in some)
+        found.append((row, every, held))
     return found
 
 
 def _split_key(
     row: int,
-    ticks: list[int],
+    times: tuple[list[int], list[int]],
     wanted: int,
     reach: Reach,
     share: float,
@@ -182,17 +195,19 @@ def _split_key(
 ) -> _SkewedKey | None:
     """Splits one key into up to `wanted` parts; None if the overlap is too large.
 
-    Its `row` and sorted `ticks` are those of a sample, which has a `share` of all rows;
-    `limits` are the earliest and the latest time of the type.
+    Its `row` and sorted `times`, with labels and without them, are those of a sample,
+    which has a `share` of all; `limits` are the earliest and the latest time of the
+    type.
     """
+    ticks, held = times
     rows = len(ticks)
     for splits in range(wanted, 1, -1):
         starts = {ticks[rows * split // splits] for split in range(1, splits)}
         starts.discard(ticks[0])
         points = [
-            _split_point(ticks, start, reach, share, limits) for start in sorted(starts)
+            _split_point(held, start, reach, share, limits) for start in sorted(starts)
         ]
-        overlap = sum(_overlap_rows(ticks, point, limits) for point in points) / rows
+        overlap = sum(_overlap_rows(held, point, limits) for point in points) / rows
         if starts and overlap <= _MAX_OVERLAP:
             return _SkewedKey(row, rows, tuple(points), overlap)
     return None
@@ -230,7 +245,8 @@ def _split_point(
 
 def _with_enough_overlap(df: Any, spec: Spec, splits: SkewSplits) -> SkewSplits | None:
     """Drops split points with fewer overlap rows than windows of n rows need."""
-    times = df.select(*map(column, dict.fromkeys([*spec.by, spec.on])))
+    label = [LABEL] if LABEL in df.columns else []
+    times = df.select(*map(column, dict.fromkeys([*spec.by, spec.on, *label])))
     rows, is_overlap = add_overlap(times, spec, splits)
     counted = rows.where(is_overlap).groupBy(column(SPLIT)).count().collect()
     counts = {row[SPLIT]: row["count"] for row in counted}
@@ -258,7 +274,7 @@ def _make_splits(
     sample: pa.Table, spec: Spec, keys: list[_SkewedKey], share: float
 ) -> SkewSplits:
     times = frame(sample).column(spec.on)
-    values = sample.drop_columns([spec.on])
+    values = sample.select(_key_names(spec))
     return SkewSplits(
         keys=values.take([key.row for key in keys]) if spec.by else values,
         times=read_times(times.slice(0, 0), spec.on),

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 from slidewise.errors import SlidewiseError
 from slidewise.frames.adapt import frame
 from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
+from slidewise.spark.labels import LABEL
 from slidewise.spark.versions import create_dataframe
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order
@@ -126,7 +127,8 @@ def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
     """As `add_splits`; also returns a column that is true for rows before their split.
 
     The splits that read a row have consecutive numbers. Its own split has the number of
-    the first split of its key, plus the number of starts at or before the row.
+    the first split of its key, plus the number of starts at or before the row. A label
+    is read by its own split alone.
     """
     rows, first_split, passed = _lookup(df, spec, splits)
     names = {
@@ -139,8 +141,14 @@ def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
     if reads_ahead:
         names[_OVERLAP_END] = first_split + passed(_OVERLAP_END)
     rows = rows.withColumns(names)
-    lowest = column(_OVERLAP_END if reads_ahead else _OWN_SPLIT)
-    readers = sf.explode(sf.sequence(lowest, column(_OVERLAP_START)))
+    own = column(_OWN_SPLIT)
+    lowest = column(_OVERLAP_END) if reads_ahead else own
+    highest = column(_OVERLAP_START)
+    if LABEL in df.columns:
+        is_row = column(LABEL).isNull()
+        lowest = sf.when(is_row, lowest).otherwise(own)
+        highest = sf.when(is_row, highest).otherwise(own)
+    readers = sf.explode(sf.sequence(lowest, highest))
     return rows.withColumns({SPLIT: readers}), column(SPLIT) > column(_OWN_SPLIT)
 
 
