@@ -11,6 +11,11 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options for times, and for files of text."""
     group = parser.add_argument_group("how the file is written")
     group.add_argument(
+        "--format",
+        choices=("csv", "tsv", "jsonl", "json", "parquet", "arrow"),
+        help="the format of standard input and output, for which - stands",
+    )
+    group.add_argument(
         "--time-format",
         metavar="FORMAT",
         help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',

@@ -205,7 +205,7 @@ def _add_hopping(commands: Any) -> None:
 
 def _add_stream(commands: Any) -> None:
     parser = _command(
-        commands, "stream", "compute rolling features of a stream, on Spark", _stream
+        commands, "stream", "compute rolling features of a stream", _stream
     )
     add_spec(parser)
     add_every(parser)
@@ -257,6 +257,11 @@ def _command(commands: Any, name: str, about: str, run: Any) -> argparse.Argumen
 def _stream(options: argparse.Namespace) -> None:
     spec = read_spec(options)
     stream.check(options, spec)
+    if options.engine == "local":
+        from slidewise.cli.local_stream import run_local
+
+        run_local(options, spec)
+        return
     try:
         from slidewise.spark.versions import check_streams
 

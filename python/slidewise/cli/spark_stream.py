@@ -17,8 +17,9 @@ import pyspark
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, TimestampNTZType
 
+from slidewise.cli.progress import BatchReport
 from slidewise.cli.spark import KINDS, running
-from slidewise.cli.spark_progress import BatchReport
+from slidewise.cli.spark_progress import Batches
 from slidewise.cli.stream import record_key, trigger
 from slidewise.cli.terminal import print_table
 from slidewise.errors import SpecError
@@ -225,14 +226,20 @@ def _show(answers: Any, _batch: int) -> None:
 def _run(writer: Any, options: Namespace) -> None:
     elsewhere = options.output is not None or options.to_topic is not None
     report = BatchReport(quiet=options.quiet, in_place=elsewhere)
+    batches = Batches()
+
+    def show(query: Any) -> None:
+        for batch in batches.since(query.recentProgress):
+            report.add(batch)
+
     with _Interrupt() as interrupt:
         query = writer.start()
         with report:
             while query.isActive and not interrupt.came:
                 time.sleep(_POLL_SECONDS)
-                report.update(query.recentProgress)
+                show(query)
             query.stop()
-            report.update(query.recentProgress)
+            show(query)
     if interrupt.came:
         raise KeyboardInterrupt
     if query.exception() is not None:

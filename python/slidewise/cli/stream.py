@@ -1,24 +1,41 @@
-"""The options of `slidewise stream`, and their checks before Spark is started.
+"""The options of `slidewise stream`, and their checks before it is started.
 
-`cli/spark_stream.py` runs the stream.
+`cli/spark_stream.py` runs the stream on Spark, `cli/local_stream.py` without.
 """
 
 import argparse
 import re
 from pathlib import Path
 
+from slidewise.cli.file_options import add_file_options
 from slidewise.errors import SpecError
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec
 
-__all__ = ["add_options", "check", "record_key", "trigger"]
+__all__ = ["add_options", "check", "record_key", "seconds_of", "trigger"]
+
+
+# The options that only one engine has.
+_LOCAL = (
+    *("idle", "format", "time_format", "time_unit", "text", "missing"),
+    *("decimal", "delimiter", "encoding"),
+)
+_OF_KAFKA = (*("kafka", "topic", "connector", "to_topic", "to_kafka", "record_key"),)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the command, except those that make a `Spec`."""
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="where to compute (default: spark); local needs no Spark, and reads a "
+        "folder, a file, a pattern or standard input in this process",
+    )
     _add_source(parser)
     _add_answers(parser)
     _add_sink(parser)
+    add_file_options(parser)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +43,9 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "folder",
         nargs="?",
-        help="a folder into which files (Parquet, CSV, JSON lines) are moved",
+        help="a folder into which files (Parquet, CSV, JSON lines) are moved; with "
+        "--engine local also a file, a pattern such as 'in/*.csv', or - for standard "
+        "input with --format",
     )
     source.add_argument(
         "--files-per-trigger",
@@ -51,7 +70,8 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         "--rows-per-trigger",
         type=int,
         metavar="N",
-        help="at most N records per micro-batch",
+        help="at most N records of Kafka, or lines of standard input (default: "
+        "1,000), per micro-batch",
     )
     source.add_argument(
         "--schema",
@@ -94,6 +114,18 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
         "_late true, or correct the results that they change",
     )
     answers.add_argument(
+        "--ahead",
+        metavar="LENGTH",
+        help="drop and count rows that are further ahead of the clock, such as 1h: "
+        "they do not move the watermark (default: any may)",
+    )
+    answers.add_argument(
+        "--idle",
+        metavar="LENGTH",
+        help="with --engine local: after so long without rows, such as 5m, the "
+        "watermark follows the clock",
+    )
+    answers.add_argument(
         "--then-by",
         action="append",
         metavar="COLUMN",
@@ -114,7 +146,11 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
 def _add_sink(parser: argparse.ArgumentParser) -> None:
     sink = parser.add_argument_group("sink of results (default: the terminal)")
     sink.add_argument(
-        "-o", "--output", metavar="FOLDER", help="a folder of Parquet files"
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="a folder of Parquet files; with --engine local also - for standard "
+        "output with --format",
     )
     sink.add_argument(
         "--to-topic", metavar="NAME", help="a topic of Kafka; values are JSON objects"
@@ -152,7 +188,11 @@ def check(options: argparse.Namespace, spec: Spec) -> None:
         SpecError: If they do not, or one is missing or malformed.
         FileNotFoundError: If there is no such folder.
     """
-    _check_source(options)
+    if options.engine == "local":
+        _check_local(options)
+    else:
+        _refuse(options, _LOCAL, "is for --engine local")
+        _check_source(options)
     _check_sink(options, spec)
     trigger(options.trigger)
     if options.late is None:
@@ -178,6 +218,40 @@ def trigger(text: str | None) -> dict[str, object]:
         if milliseconds:
             return {"processingTime": f"{milliseconds} milliseconds"}
     raise SpecError(f"--trigger is a length of time (10s) or 'once', got {text!r}")
+
+
+def seconds_of(text: str | None) -> float | None:
+    """The time between two looks for rows; None to end when there are none.
+
+    Example:
+        >>> seconds_of("10s"), seconds_of("once"), seconds_of(None)
+        (10.0, None, 0.0)
+    """
+    if text == "once":
+        return None
+    return 0.0 if text is None else parse_offset(text, "trigger").amount / 1e9
+
+
+def _check_local(options: argparse.Namespace) -> None:
+    _refuse(options, _OF_KAFKA, "is for Kafka, which --engine spark reads and writes")
+    if options.folder is None:
+        raise SpecError("give a folder, a file, a pattern, or - for standard input")
+    ends = [name for name in ("folder", "output") if getattr(options, name) == "-"]
+    if ends and options.format not in ("csv", "tsv", "jsonl"):
+        what = "input" if "folder" in ends else "output"
+        raise SpecError(
+            f"standard {what} has no name that shows its format: add --format csv, tsv "
+            "or jsonl"
+        )
+    if not ends:
+        _refuse(options, ("format",), "is for standard input and output")
+    if options.folder == "-":
+        _refuse(options, ("files_per_trigger",), "is for files")
+        return
+    _refuse(options, ("rows_per_trigger",), "is for standard input")
+    pattern = any(character in options.folder for character in "*?[")
+    if not pattern and not Path(options.folder).exists():
+        raise FileNotFoundError(2, "there is no such folder", options.folder)
 
 
 def _check_source(options: argparse.Namespace) -> None:
@@ -216,6 +290,8 @@ def _check_sink(options: argparse.Namespace, spec: Spec) -> None:
             "--to-topic needs --record-key COLUMN, which identifies a row: a restart "
             "may send a result twice, and consumers recognise it by its key"
         )
+    if options.output == "-":
+        return
     where = options.output or options.to_topic
     if where is not None and options.checkpoint is None:
         raise SpecError(

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ import pyarrow.parquet as pa_parquet
 from slidewise.errors import SpecError
 from slidewise.table.encoding import decode_dictionary, storage_of
 
-__all__ = ["Writer", "writing"]
+__all__ = ["Writer", "to_bytes", "writing"]
 
 _WRITTEN_ROWS = 1 << 16
 
@@ -37,24 +37,53 @@ def writing(file: Path, kind: str, schema: pa.Schema) -> Iterator[Writer]:
     """
     if kind == "CSV":
         _check_csv(schema)
-    with _replacing(file) as sink:
-        if kind == "Parquet":
-            with pa_parquet.ParquetWriter(sink, schema) as writer:
-                yield writer
-        elif kind == "Arrow":
-            with pa.ipc.new_file(sink, schema) as writer:
-                yield writer
-        elif kind == "CSV":
-            delimiter = "\t" if file.suffix == ".tsv" else ","
-            options = pa_csv.WriteOptions(delimiter=delimiter)
-            with pa_csv.CSVWriter(sink, schema, write_options=options) as writer:
-                yield _NonEmptyBatches(writer)
-        elif file.suffix == ".json":
-            array = _JsonArray(sink)
-            yield array
-            array.close()
-        else:
-            yield _JsonLines(sink)
+    with _replacing(file) as sink, _writer(sink, file, kind, schema) as writer:
+        yield writer
+
+
+def to_bytes(table: pa.Table, file: Path, kind: str, *, header: bool = True) -> bytes:
+    """A table as the bytes of a file of that name.
+
+    Args:
+        table: The table.
+        file: The name.
+        kind: The format.
+        header: Whether delimited text has a line of names.
+
+    Raises:
+        SpecError: If a column cannot be written that way.
+    """
+    if kind == "CSV":
+        _check_csv(table.schema)
+    sink = pa.BufferOutputStream()
+    with _writer(sink, file, kind, table.schema, header=header) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+@contextmanager
+def _writer(
+    sink: Any, file: Path, kind: str, schema: pa.Schema, *, header: bool = True
+) -> Iterator[Writer]:
+    """Writes the rows of a file into a sink."""
+    if kind == "Parquet":
+        with pa_parquet.ParquetWriter(sink, schema) as writer:
+            yield writer
+    elif kind == "Arrow":
+        with pa.ipc.new_file(sink, schema) as writer:
+            yield writer
+    elif kind == "CSV":
+        delimiter = "\t" if file.suffix == ".tsv" else ","
+        options = pa_csv.WriteOptions(include_header=header, delimiter=delimiter)
+        with pa_csv.CSVWriter(sink, schema, write_options=options) as writer:
+            yield _NonEmptyBatches(writer)
+    elif file.suffix == ".json":
+        array = _JsonArray(sink)
+        yield array
+        array.close()
+    else:
+        yield _JsonLines(sink)
 
 
 @contextmanager

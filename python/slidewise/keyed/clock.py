@@ -75,8 +75,8 @@ class Clock:
             raise SpecError(
                 argument,
                 f" compares rows with the clock, and column {query.spec.on!r} holds "
-                f"{kind}, which it does not give: pass clock=, a function that returns "
-                "the time in the units of that column",
+                f"{kind}, which it does not give: cast it to timestamps, or pass "
+                "clock=, a function that returns the time in the units of that column",
             )
 
     @contextmanager

@@ -301,17 +301,17 @@ def _cast(
         f"column {field.name!r} is {given} in this batch, and {field.type} in the "
         "stream"
     )
-    fixed = "cast it, or give schema= a type that fits all batches"
+    fixed = (": cast it, or give ", Argument("schema"), " a type that fits all batches")
     if not is_ordered and _may_fit(kind, before):
         try:
             return _exactly(column.cast(kind), before)
         except pa.ArrowInvalid as error:
             raise SpecError(
-                f"{refusal}, which cannot hold all of its values ({error}): {fixed}"
+                f"{refusal}, which cannot hold all of its values ({error})", *fixed
             ) from error
     what = f"column {field.name!r} of this batch"
     raise zones_differ(what, given, "that of the stream", before) or SpecError(
-        f"{refusal}: {fixed}"
+        refusal, *fixed
     )
 
 
