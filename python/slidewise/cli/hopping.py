@@ -1,9 +1,9 @@
 """`slidewise hopping`: from a file to a table or a file with a row per window."""
 
 import argparse
-from pathlib import Path
 
 from slidewise.cli.file_options import add_file_options
+from slidewise.cli.inputs import check_ends, spooled, write
 from slidewise.cli.rolling import (
     add_threads,
     check_output,
@@ -26,8 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="write the windows there, in the format of its ending; without it, the "
-        "first of them are shown",
+        help="write the windows there, in the format of its ending, or to - (standard "
+        "output); without it, the first of them are shown",
     )
     add_threads(parser)
     parser.add_argument(
@@ -40,20 +40,19 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
 
     Memory: the whole table and its windows.
     """
-    from slidewise.io import readers
     from slidewise.io.bad_values import batches_of, naming_bad_value
     from slidewise.table.hopping import hopping_spec
 
-    if options.output is not None:
-        check_output(Path(options.output))
+    check_ends(options, options.file, options.output)
+    check_output(options.output)
     stages = Stages(quiet=options.quiet)
-    with stages.stage("reading") as done:
+    with stages.stage("reading") as done, spooled(options):
         table = read(options, spec, done)
     with stages.stage("hopping"), naming_bad_value(spec, batches_of(table)):
         windows = hopping_spec(table, spec, threads=options.threads)
     if options.output is not None:
         with stages.stage("writing"):
-            readers.write_table(windows, options.output)
+            write(windows, options)
     else:
         show(windows, [*spec.by, *spec.results])
     if not options.quiet:

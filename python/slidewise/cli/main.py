@@ -188,7 +188,9 @@ def _add_rolling(commands: Any) -> None:
         commands, "rolling", "compute rolling features of a file", _rolling
     )
     parser.add_argument(
-        "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
+        "file",
+        help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array; a folder of "
+        "such files, a pattern ('in/*.csv'), or - for standard input with --format",
     )
     add_spec(parser)
     rolling.add_options(parser)

@@ -14,6 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.cli.file_options import add_file_options, read_form
+from slidewise.cli.inputs import (
+    check_ends,
+    files_of,
+    is_pattern,
+    joined,
+    spooled,
+    write,
+)
 from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
@@ -38,7 +46,10 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _COPIES_OF_TABLE = 3
 
 # The options that Spark, which reads files by itself, does not know.
-_IN_PROCESS = ("plot", "memory", "missing", "decimal", "time_unit")
+_IN_PROCESS = (
+    *("plot", "memory", "missing", "decimal", "time_unit"),
+    *("format", "at", "at_on", "at_by"),
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +59,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="write the table there, in the format of its ending; "
-        f"without it, the first {_PREVIEW} rows are shown",
+        help="write the table there, in the format of its ending, or to - (standard "
+        f"output); without it, the first {_PREVIEW} rows are shown",
+    )
+    parser.add_argument(
+        "--at",
+        metavar="FILE",
+        help="give results at the times and keys in this file, instead of one per row",
+    )
+    parser.add_argument(
+        "--at-on", metavar="COLUMN", help="its column of times, if not named as --on"
+    )
+    parser.add_argument(
+        "--at-by",
+        action="append",
+        metavar="COLUMN",
+        help="its key column, if not named as --by (may be repeated, in their order)",
     )
     parser.add_argument(
         "--plot",
@@ -116,7 +141,9 @@ def explain(options: argparse.Namespace, spec: Spec | Features) -> None:
     """
     from slidewise.table import explain
 
-    table = read(options, spec)
+    check_ends(options, options.file)
+    with spooled(options):
+        table = read(options, spec)
     print(explain.explain(table, spec, threads=options.threads))
 
 
@@ -125,19 +152,37 @@ def read(
     spec: Spec | Features,
     progress: Callable[[float], None] | None = None,
 ) -> pa.Table:
-    """The table in the file of a command."""
+    """The table in the files of a command."""
     from slidewise.io import readers
 
-    table = readers.read_table(
-        options.file,
-        on=spec.times,
-        by=spec.by,
+    files = files_of(options.file)
+    if not files:
+        raise SpecError(f"there is no file to read in {options.file!r}")
+    tables = []
+    for file in files:
+        table = _read(options, file, spec.times, spec.by, progress)
+        tables.append(readers.with_empty_times(table, file, spec))
+    return joined(tables)
+
+
+def _read(
+    options: argparse.Namespace,
+    file: str | Path,
+    times: Sequence[str],
+    by: Sequence[str],
+    progress: Callable[[float], None] | None = None,
+) -> pa.Table:
+    from slidewise.io import readers
+
+    return readers.read_table(
+        file,
+        on=times,
+        by=by,
         time_format=options.time_format,
         time_unit=options.time_unit,
         form=read_form(options),
         progress=progress,
     )
-    return readers.with_empty_times(table, Path(options.file), spec)
 
 
 def run(options: argparse.Namespace, spec: Spec | Features) -> None:
@@ -148,8 +193,13 @@ def run(options: argparse.Namespace, spec: Spec | Features) -> None:
         plots.check(options.plot)
     elif options.key is not None:
         raise SpecError("--key is for --plot: add it, or leave the key out")
-    if options.output is not None and options.engine == "local":
-        check_output(Path(options.output))
+    for name in ("at_on", "at_by"):
+        if getattr(options, name) is not None and options.at is None:
+            flag = "--" + name.replace("_", "-")
+            raise SpecError(f"{flag} is for --at: add it, or leave {flag} out")
+    if options.engine == "local":
+        check_ends(options, options.file, options.output)
+        check_output(options.output)
     if options.engine == "spark":
         if options.threads is not None:
             raise SpecError(
@@ -159,17 +209,21 @@ def run(options: argparse.Namespace, spec: Spec | Features) -> None:
         return
     if options.then_by is not None:
         raise SpecError("--then-by is for --engine spark: a file has an order")
-    memory = _memory(options)
-    if memory is None:
-        _in_memory(options, spec)
-    else:
-        _on_disk(options, spec, memory)
+    with spooled(options):
+        memory = _memory(options)
+        if memory is None:
+            _in_memory(options, spec)
+        else:
+            _on_disk(options, spec, memory)
 
 
-def check_output(file: Path) -> None:
+def check_output(output: str | None) -> None:
     """Refuses an output that cannot be written, before any work is done."""
     from slidewise.io.readers import written_kind
 
+    if output in (None, "-"):
+        return
+    file = Path(output)
     written_kind(file)
     if not file.resolve().parent.is_dir():
         raise SpecError(f"-o {file}: there is no folder {str(file.parent)!r}")
@@ -177,9 +231,8 @@ def check_output(file: Path) -> None:
 
 def _in_memory(options: argparse.Namespace, spec: Spec | Features) -> None:
     from slidewise.cli import plots
-    from slidewise.io import readers
     from slidewise.io.bad_values import batches_of, naming_bad_value
-    from slidewise.table.rolling import rolling_spec
+    from slidewise.table.rolling import rolling
 
     plotted: Any = spec
     if options.plot is not None:
@@ -189,17 +242,30 @@ def _in_memory(options: argparse.Namespace, spec: Spec | Features) -> None:
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done:
         table = read(options, spec, done)
+        points = _points(options, spec)
     with stages.stage("rolling"), naming_bad_value(spec, batches_of(table)):
-        table = rolling_spec(table, spec, threads=options.threads)
+        given = {"at": points, "at_on": options.at_on, "at_by": options.at_by}
+        table = rolling(table, spec, **given, threads=options.threads)
     if options.output is not None:
         with stages.stage("writing"):
-            readers.write_table(table, options.output)
+            write(table, options)
     elif options.plot is None:
-        show(table, _shown(spec))
+        names = [options.at_on or spec.on, *spec.results]
+        show(table, [*(options.at_by or spec.by), *names])
     if options.plot is not None:
         with stages.stage("drawing"):
             plots.draw_rolling(table, plotted, options.plot, options.key or ())
     _summarize(table.num_rows, spec, options, stages)
+
+
+def _points(options: argparse.Namespace, spec: Spec | Features) -> pa.Table | None:
+    """The times and keys of `--at`."""
+    if options.at is None:
+        return None
+    if options.plot is not None:
+        raise SpecError("--plot draws the rows of a file: leave --at out, or --plot")
+    on, by = options.at_on or spec.on, options.at_by or spec.by
+    return _read(options, options.at, [on], by)
 
 
 def _on_disk(options: argparse.Namespace, specs: Spec | Features, memory: int) -> None:
@@ -207,7 +273,7 @@ def _on_disk(options: argparse.Namespace, specs: Spec | Features, memory: int) -
 
     way_out = "give --memory unlimited, which reads the whole file"
     spec: Spec = only_spec(specs, "a file that is sorted on disk", way_out)
-    if options.output is None or options.plot is not None:
+    if options.output in (None, "-") or options.plot is not None:
         raise SpecError(
             f"{options.file} is sorted on disk: give -o FILE for the results, and no "
             "--plot, which draws a table in memory (--memory unlimited reads the whole "
@@ -244,10 +310,17 @@ def _memory(options: argparse.Namespace) -> int | None:
     """The bytes to use where a file is sorted on disk; None to read it whole."""
     if options.memory == "unlimited":
         return None
+    if is_pattern(options.file) or Path(options.file).is_dir() or options.at:
+        if options.memory is not None:
+            raise SpecError(
+                "--memory sorts one file on disk, without --at: give one, or leave "
+                "--memory out"
+            )
+        return None
     if options.memory is not None:
         return _size(options.memory)
     free = _free_memory()
-    can_sort = options.output is not None and options.plot is None
+    can_sort = options.output not in (None, "-") and options.plot is None
     if free is None or not can_sort or not Path(options.file).exists():
         return None
     if Path(options.file).stat().st_size * _COPIES_OF_TABLE < free // 16:
@@ -353,5 +426,5 @@ def summarize(
 def print_written(*files: str | None) -> None:
     """Prints which files were written."""
     for written in files:
-        if written is not None:
+        if written not in (None, "-"):
             print(f"wrote {written}", file=sys.stderr)

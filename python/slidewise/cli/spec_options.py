@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import slidewise.aggregations as aggregations
@@ -36,6 +37,7 @@ _FLAGS = (
     "names",
     "prefix",
     "fill",
+    "where",
 )
 
 
@@ -131,6 +133,13 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         help="a value in place of null results, of one aggregation (may be repeated) "
         "or of all",
     )
+    parser.add_argument(
+        "--where",
+        action="append",
+        metavar="[NAME=]COLUMN",
+        help="a column of true and false: only rows where it is true count, for one "
+        "aggregation (may be repeated) or for all",
+    )
 
 
 def add_every(parser: argparse.ArgumentParser) -> None:
@@ -156,6 +165,21 @@ def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
         if names.count(name) > 1:
             raise SpecError(f"--agg {name}=... is there twice: give each its own name")
     return dict(pairs)
+
+
+def _conditioned(
+    aggs: dict[str, Aggregation], texts: Sequence[str]
+) -> dict[str, Aggregation]:
+    """Aggregations with the columns of `--where`."""
+    for text in texts:
+        name, equals, column = text.partition("=")
+        if equals and name not in aggs:
+            raise SpecError(
+                f"--where {text!r} names no --agg; there are {', '.join(aggs)}"
+            )
+        for each in [name] if equals else [*aggs]:
+            aggs[each] = replace(aggs[each], where=column if equals else text)
+    return aggs
 
 
 def read_specs(
@@ -192,7 +216,8 @@ def _from_options(options: argparse.Namespace, hops: bool | None) -> Spec:
     given: dict[str, Any] = {name: of for name, of in values if of is not None}
     windows = [parse_window(text) for text in given.pop("window")]
     del given["agg"]
-    given |= {"windows": windows, "aggs": _aggregations(options)}
+    aggs = _conditioned(_aggregations(options), given.pop("where", ()))
+    given |= {"windows": windows, "aggs": aggs}
     if "fill" in given:
         given["fill"] = _fill(given["fill"])
     for name in ("offset", "every"):

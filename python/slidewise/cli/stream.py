@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from slidewise.cli.file_options import add_file_options
+from slidewise.cli.inputs import is_pattern
 from slidewise.errors import SpecError
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec
@@ -249,8 +250,7 @@ def _check_local(options: argparse.Namespace) -> None:
         _refuse(options, ("files_per_trigger",), "is for files")
         return
     _refuse(options, ("rows_per_trigger",), "is for standard input")
-    pattern = any(character in options.folder for character in "*?[")
-    if not pattern and not Path(options.folder).exists():
+    if not is_pattern(options.folder) and not Path(options.folder).exists():
         raise FileNotFoundError(2, "there is no such folder", options.folder)
 
 

@@ -11,12 +11,13 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from slidewise.cli.inputs import files_of, joined
 from slidewise.errors import Argument, SpecError
-from slidewise.io.readers import kind_of, read_table, with_empty_times
+from slidewise.io.readers import read_table, with_empty_times
 from slidewise.io.text_form import TextForm
 from slidewise.spec.spec import Spec
 
-__all__ = ["Files", "Lines", "Reader", "Source", "joined", "schema_of"]
+__all__ = ["Files", "Lines", "Reader", "Source", "schema_of"]
 
 # Seconds between two looks for new files or lines.
 _POLL = 0.2
@@ -112,19 +113,6 @@ def _lacks_zone(kind: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(both and kind.tz is None and wanted.tz is not None)
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables as one; integers and floats become floats."""
-    if len(tables) == 1:
-        return tables[0]
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise SpecError(
-            f"the files have columns of different types ({error}): give --schema, or "
-            "--text for a column of ids"
-        ) from error
-
-
 class Source(Protocol):
     """Gives the rows of micro-batches."""
 
@@ -174,20 +162,7 @@ class Files:
 
     def _listed(self) -> list[Path]:
         """The files that are there, the oldest first."""
-        where = Path(self._where)
-        if where.is_file():
-            return [where]
-        if where.is_dir():
-            listed = [*where.iterdir()]
-        else:
-            listed = [*where.parent.glob(where.name)]
-        files = [
-            file
-            for file in listed
-            if not file.name.startswith(("_", ".")) and file.is_file()
-        ]
-        for file in files:
-            kind_of(file)
+        files = files_of(self._where)
         return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
 
 
