@@ -18,6 +18,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
@@ -126,6 +127,14 @@ def test_labels_count_in_no_window(make: Any) -> None:
     assert len(expected) == len(got)
     same = RollingFeatures(**SUM, at_on="t").fit(TRAIN)
     assert same.transform(TEST)["s_4"].tolist() == [30.0, 10.0]
+
+
+def test_a_frozen_history_answers_labels_in_a_pipeline() -> None:
+    labels = pd.DataFrame({"t": [6, 4, 3], "k": ["a", "a", "b"]})
+    history = RollingFeatures(**SUM, at_on="t", fill=0).fit(TRAIN)
+    pipeline = make_pipeline(FrozenEstimator(history), LinearRegression())
+    pipeline.fit(labels, [60.0, 20.0, 40.0])  # twice the sums 30, 10 and 20
+    np.testing.assert_allclose(pipeline.predict(labels[:2]), [60.0, 20.0])
 
 
 def test_features_and_specs_are_taken() -> None:
