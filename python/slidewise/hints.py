@@ -7,7 +7,10 @@ typing error.
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, cast
 
 from slidewise.hint_words import ADVICE, ARGUMENTS, NAMES, WAYS
@@ -22,6 +25,9 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# The modules before the name of a type.
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 # What calls with one more argument by position mean in other libraries.
 _SECOND = {
@@ -44,7 +50,8 @@ def with_hints(function: _Function) -> _Function:
         ...
         TypeError: roll() takes no argument 'min_periods': did you mean min_rows=?
     """
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     leading = [
         name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY
     ]
@@ -66,7 +73,63 @@ def with_hints(function: _Function) -> _Function:
             raise TypeError(f"{caller}() {_by_name(caller, leading, named, args)}")
         return function(*args, **options)
 
+    readable = _Readable(
+        [*parameters.values()], return_annotation=signature.return_annotation
+    )
+    readable.known = function.__globals__
+    checked.__signature__ = readable  # type: ignore[attr-defined]
     return cast("_Function", checked)
+
+
+class _Shown(str):
+    """The text of an annotation, which `help` shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Readable(inspect.Signature):
+    """A signature with annotations by the names of their module's aliases.
+
+    `inspect` writes unions out, with the modules of their types. Made when it is read,
+    as most signatures of a process never are.
+    """
+
+    known: Mapping[str, Any] | None = None
+
+    @cached_property
+    def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
+        found = super().parameters
+        return MappingProxyType(
+            {
+                name: each.replace(annotation=self._shown(each.annotation))
+                for name, each in found.items()
+            }
+        )
+
+    @cached_property
+    def return_annotation(self) -> Any:
+        return self._shown(super().return_annotation)
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        """The names of unions by their texts, the longest first."""
+        unions = {
+            inspect.formatannotation(value): name
+            for name, value in (self.known or {}).items()
+            if isinstance(value, UnionType)
+        }
+        return {text: unions[text] for text in sorted(unions, key=len, reverse=True)}
+
+    def _shown(self, annotation: Any) -> Any:
+        if isinstance(annotation, _Shown) or annotation is inspect.Parameter.empty:
+            return annotation
+        text = inspect.formatannotation(annotation)
+        for union, name in self._aliases.items():
+            text = text.replace(union, name)
+        return _Shown(_MODULES.sub("", text))
 
 
 def _by_name(

@@ -2,8 +2,8 @@
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pytest
@@ -92,6 +92,24 @@ def test_arguments_by_position_are_named() -> None:
         spec("t", 5, COUNT)
     with pytest.raises(TypeError, match=r"^Spec\(\) takes no .* did you mean aggs="):
         spec(on="t", windows=5, agg=COUNT)
+
+
+@pytest.mark.parametrize("function", [sw.rolling, sw.KeyedWindows, sw.Spec])
+def test_help_names_the_aliases_of_types(function: Any) -> None:
+    shown = str(inspect.signature(function))
+    assert "windows: RollingLike | Iterable[RollingLike" in shown
+    assert "offset: WindowLike | None = None" in shown
+    assert "aggs: Mapping[str, Aggregation] | None = None" in shown
+    assert "slidewise." not in shown
+    assert "collections.abc" not in shown
+
+
+def test_annotations_stay_types() -> None:
+    hints = get_type_hints(sw.rolling)
+    assert hints["by"] == str | Sequence[str] | None
+    bound = inspect.signature(sw.Spec.__init__).bind(None, on="t")
+    assert bound.arguments == {"self": None, "on": "t"}
+    assert inspect.signature(sw.rolling).parameters["ties"].default == "peers"
 
 
 def test_signatures_and_pages_of_help_stay() -> None:
