@@ -177,3 +177,18 @@ def test_features_are_iterated_by_name() -> None:
 def test_wrong_specs_are_refused(specs: Any, message: str) -> None:
     with pytest.raises(sw.SpecError, match=re.escape(message)):
         sw.Features(**specs)
+
+
+def test_notebooks_show_specs_as_tables() -> None:
+    spec = sw.Spec(
+        on="t", windows="1h", aggs={"n<1": sw.count(where="a&b"), "m": sw.max("x")}
+    )
+    rows = (
+        "<tr><td>on</td><td>&#x27;t&#x27;</td></tr>"
+        "<tr><td>windows</td><td>&#x27;1h&#x27;</td></tr>"
+        "<tr><td>n&lt;1</td><td>count(where=&#x27;a&amp;b&#x27;)</td></tr>"
+        "<tr><td>m</td><td>max(&#x27;x&#x27;)</td></tr>"
+    )
+    assert spec._repr_html_() == f"<table>{rows}</table>"
+    named = "<tr><th colspan=2>all</th></tr>"
+    assert sw.Features(all=spec)._repr_html_() == f"<table>{named}{rows}</table>"

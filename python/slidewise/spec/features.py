@@ -14,6 +14,7 @@ from slidewise.spec.agg_records import refuse_unknown, shorten
 from slidewise.spec.arguments import refuse_duplicates
 from slidewise.spec.document import VERSION, check_version
 from slidewise.spec.naming import in_group
+from slidewise.spec.notebook import as_html
 from slidewise.spec.spec import (
     Spec,
     document_of_spec,
@@ -102,6 +103,9 @@ class Features:
     def __repr__(self) -> str:
         parts = [f"{name}={spec!r}" for name, spec in self.given]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return as_html({name: spec.keywords for name, spec in self.given})
 
     def __getstate__(self) -> dict[str, Any]:
         """The Specs alone, without what was computed of them."""

@@ -31,6 +31,7 @@ from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.fill import Fill, check_fill
 from slidewise.spec.naming import check_names, check_prefix, refuse_group, twice
+from slidewise.spec.notebook import as_html
 from slidewise.spec.outputs import covers, outputs_of
 from slidewise.spec.own_windows import (
     all_have_windows,
@@ -211,12 +212,18 @@ class Spec:
             given["empty"] = self.empty
         return given
 
-    def __repr__(self) -> str:
+    @property
+    def _shown(self) -> dict[str, Any]:
         shown = (each.name for each in fields(self) if each.repr)
         given = self._given or {name: getattr(self, name) for name in shown}
-        given = given | {"aggs": dict(self.aggs)}
-        parts = [f"{name}={value!r}" for name, value in given.items()]
+        return given | {"aggs": dict(self.aggs)}
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value!r}" for name, value in self._shown.items()]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return as_html({"": self._shown})
 
     def replace(self, **changes: Any) -> "Spec":
         """The same with other arguments, which are validated as those of the class.
