@@ -1,17 +1,25 @@
-"""Writes docs/aggregations.md: all aggregations and their laws.
+"""Writes docs/aggregations.md: all aggregations, by purpose, and their laws.
 
     python tools/aggregation_page.py [--check]
 
-The content comes from the code: the laws from the core, the texts from the docstrings.
+The content comes from the code: the families are the modules, the texts the docstrings,
+the laws those of the core. What windows with few values give is computed.
 """
 
+import dataclasses
+import importlib
 import inspect
 import re
 import sys
+from itertools import groupby
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 import slidewise as sw
 import slidewise._core as _core
+from docstrings import documentation, markdown, summary
 from slidewise import aggregations
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.records import kinds
@@ -21,8 +29,37 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
 HEAD = """\
 # Aggregations
 
-Algorithms require laws of an aggregation, as in Table 2 of Tangwongsan, Hirzel,
-Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
+What can be computed over a window, by purpose. Nulls are skipped everywhere. The
+tables have
+
+- **empty**: the result of a window without values. `fill=` replaces null.
+- **needs**: the number of values, or rows, from which on there is a result. `min_rows=`
+  demands more.
+- **cost** per row and window, whatever the length of the window. A *combine* joins two
+  partial results.
+- **inverse**: whether a value that leaves can be taken out again. Tables do not need
+  it; some structures of `Window` [require it](#laws).
+
+Results of integers and decimals are exact, and sums of floats are error-compensated
+([numbers](numbers.md)). Sketches state their error in their section.
+
+"""
+
+OWN = """\
+
+## Your own
+
+`sw.aggregation` defines your own. You promise associativity; declare commutativity or
+an inverse if it has them; `sw.check_laws` looks for a counter-example. `sw.native` does
+the same for numbers, at native speed. [The API](api.md#your-own-aggregations) has both.
+"""
+
+LAWS = """\
+
+## Laws
+
+Algorithms of `Window` require laws of an aggregation, as in Table 2 of Tangwongsan,
+Hirzel, Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 
 - **associative**: partial results may be grouped in any way. All algorithms require it.
 - **commutative**: partial results may be combined in any order.
@@ -35,29 +72,90 @@ Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 Aggregations without a partial result of bounded size are *holistic*: they need all
 values of the window at once.
 
-| aggregation | answers | associative | commutative | invertible | selective |
-|-------------|---------|-------------|-------------|------------|-----------|
+| aggregation | associative | commutative | invertible | selective |
+|-------------|-------------|-------------|------------|-----------|
 """
 
-OWN = """\
-
-`sw.aggregation` defines your own. You promise associativity; declare commutativity or
-an inverse if it has them; `sw.check_laws` looks for a counter-example. `sw.native` does
-the same for numbers, at native speed.
-"""
+# Windows of 0 to 4 values; aggregations take the first type that they can.
+VALUES: dict[str, list[Any]] = {
+    "float": [1.0, 2.0, 4.0, 8.0],
+    "int": [1, 2, 4, 8],
+    "bool": [True, False, True, True],
+    "text": ["a", "b", "c", "d"],
+}
 
 
 def page() -> str:
     """The page as it should be."""
-    made = {name: _example(name) for name in sorted(_names())}
-    rows = "".join(_row(name, agg) for name, agg in made.items())
-    sections = "".join(_section(name) for name in made)
-    return HEAD + rows + OWN + sections
+    made = {name: _example(name) for name in _names()}
+    parts = [HEAD]
+    families = [(title, list(each)) for title, each in groupby(made, key=_family)]
+    for title, names in families:
+        rows = "".join(_purpose(name, made[name]) for name in names)
+        parts.append(f"**{title}**\n\n{PURPOSES}{rows}\n")
+    parts[-1] = parts[-1].rstrip("\n") + "\n"
+    parts.append(OWN)
+    for title, names in families:
+        parts.append(f"\n## {title}\n")
+        parts += [_section(name) for name in names]
+    laws = "".join(_row(name, agg) for name, agg in sorted(made.items()))
+    return "".join([*parts, LAWS, laws])
+
+
+PURPOSES = """\
+| you want | function | empty | needs | cost | inverse |
+|----------|----------|-------|-------|------|---------|
+"""
 
 
 def _names() -> list[str]:
+    """The functions, family by family, in the order of messages."""
     public = [name for name in aggregations.__all__ if name[0].islower()]
-    return [name for name in public if callable(getattr(aggregations, name))]
+    functions = [name for name in public if callable(getattr(aggregations, name))]
+    families = list(dict.fromkeys(map(_family, functions)))
+    return sorted(functions, key=lambda name: families.index(_family(name)))
+
+
+def _family(name: str) -> str:
+    """What the module of a function is about."""
+    module = importlib.import_module(getattr(aggregations, name).__module__)
+    first = documentation(module).splitlines()[0]
+    return re.split(r"[:.]", first)[0]
+
+
+def _purpose(name: str, agg: Aggregation) -> str:
+    want = summary(getattr(aggregations, name))
+    empty, needs = _few(name, agg)
+    cost = re.search(r"\nCost: (.*?)(?:\n\n|$)", _doc(name), re.S)
+    assert cost is not None, f"{name} names no cost"
+    brief = " ".join(cost[1].split()).partition(", shared with")[0].rstrip(".")
+    brief = brief.replace(" per row and window", "")
+    inverse = _laws(agg)[2] if agg.record.group == "" else "–"
+    cells = [want, f"[`{name}`](#{name})", empty, needs, brief, inverse]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _few(name: str, agg: Aggregation) -> tuple[str, str]:
+    """The result of an empty window, and the number of values that give another."""
+    second = agg.record.second in ("compared", "paired")
+    of = None if agg.record.inputs == ("time",) else "x"
+    made = dataclasses.replace(agg, of=of, by="x" if second else None)
+    for values in VALUES.values():
+        rows = pa.table({"t": range(1, 5), "x": values})
+        at = pa.table({"t": range(5)})
+        try:
+            out = sw.rolling(rows, on="t", windows=9, aggs={"a": made}, at=at)
+        except sw.SpecError:
+            continue
+        empty, *found = out["a_9"].to_pylist()
+        needs = next(n for n, one in enumerate(found, 1) if one is not None)
+        shown = "null" if empty is None else "a sketch" if _is_blob(empty) else empty
+        return str(shown), str(needs)
+    raise AssertionError(f"{name} takes none of {list(VALUES)}")
+
+
+def _is_blob(value: Any) -> bool:
+    return isinstance(value, bytes)
 
 
 def _example(name: str) -> Aggregation:
@@ -67,7 +165,7 @@ def _example(name: str) -> Aggregation:
 
 def _row(name: str, agg: Aggregation) -> str:
     laws = ["holistic"] * 4 if agg.record.group == "holistic" else _laws(agg)
-    text = " | ".join([f"[`{name}`](#{name})", _summary(name), *laws])
+    text = " | ".join([f"[`{name}`](#{name})", *laws])
     return f"| {text} |\n"
 
 
@@ -84,40 +182,14 @@ def _laws(agg: Aggregation) -> list[str]:
 
 
 def _doc(name: str) -> str:
-    doc = inspect.getdoc(getattr(aggregations, name))
-    assert doc is not None, f"{name} has no docstring"
-    return doc
-
-
-def _summary(name: str) -> str:
-    return _doc(name).splitlines()[0].rstrip(".")
+    return documentation(getattr(aggregations, name))
 
 
 def _section(name: str) -> str:
     function = getattr(aggregations, name)
     signature = str(inspect.signature(function)).rpartition(" ->")[0]
-    text, _, example = _doc(name).partition("\nExample:\n")
-    lines = inspect.cleandoc("\n" + example)
-    return (
-        f"\n## {name}\n\n```python\nsw.{name}{signature}\n```\n\n"
-        f"{_listed(text.strip())}\n\n```python\n{lines}\n```\n"
-    )
-
-
-def _listed(text: str) -> str:
-    """The sections of a docstring as Markdown lists."""
-    return "\n\n".join(_section_text(part) for part in text.split("\n\n"))
-
-
-def _section_text(text: str) -> str:
-    if text.startswith("Returns:\n"):
-        return re.sub(r"(?m)^ {4}", "", text.replace("Returns:\n    ", "Returns: "))
-    if text.startswith(("Args:\n", "Raises:\n")):
-        title, _, items = text.partition("\n")
-        items = re.sub(r"(?m)^    (\w+): ", r"- `\1`: ", items)
-        items = re.sub(r"(?m)^ {8}", "  ", items)
-        return f"{title.replace('Args', 'Arguments')}\n\n{items}"
-    return text
+    shown = f"```python\nsw.{name}{signature}\n```"
+    return f"\n### {name}\n\n{shown}\n\n{markdown(_doc(name))}"
 
 
 def main() -> int:

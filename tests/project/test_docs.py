@@ -41,16 +41,34 @@ def test_the_pictures_of_windows_are_current():
 def test_it_names_every_aggregation():
     text = PAGE.read_text(encoding="utf-8")
     for kind in kinds():
-        assert f"## {kind}\n" in text
+        assert f"\n### {kind}\n" in text
+        assert f"| [`{kind}`](#{kind}) | " in text
         assert hasattr(sw, kind)
+
+
+def test_the_table_by_purpose_has_what_small_windows_give():
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    shown = {
+        found[1]: (found[2], found[3])
+        for line in lines
+        if (found := re.match(r"\| [^`\[].*\| \[`(\w+)`.*?\) \| (.*?) \| (\d) ", line))
+    }
+    assert shown.keys() >= set(kinds())
+    assert shown["sum"] == ("null", "1")
+    assert shown["count"] == ("0", "1")
+    assert shown["skewness"] == ("null", "3")
+    assert shown["collect"] == ("[]", "1")
+    assert shown["max_gap"] == ("null", "2")
 
 
 def test_laws_are_those_of_the_core():
     rows = {
-        line.split("`")[1]: [cell.strip() for cell in line.split("|")[3:7]]
+        line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:6]]
         for line in PAGE.read_text(encoding="utf-8").splitlines()
         if line.startswith("| [`")
     }
+    assert rows.keys() >= set(kinds())
+    assert list(rows) == sorted(rows)
     assert rows["sum"] == ["yes", "yes", "yes", "–"]
     assert rows["max"] == ["yes", "yes", "–", "yes"]
     assert rows["collect"] == ["yes", "–", "–", "–"]
