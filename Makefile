@@ -256,6 +256,7 @@ soak-spark: dev ## run a long stream on Spark with the same check; ARGS="--minut
 docs: dev ## write the pages and pictures that are generated from the code
 	$(BIN)/python tools/aggregation_page.py
 	$(BIN)/python tools/api_page.py
+	$(BIN)/python tools/llms_page.py
 	$(BIN)/python tools/window_pictures.py
 
 wheels: ## build the sdist and the Linux wheels (both libcs, both architectures) into dist/

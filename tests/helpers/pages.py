@@ -38,7 +38,7 @@ def promised(block: str) -> Iterator[tuple[str, object]]:
 
 
 def run_python(block: str, page: str, names: dict[str, object]) -> int:
-    """Runs a block, and returns the number of values checked.
+    """Runs a block, and returns the number of its values and assertions.
 
     Answers change from line to line, so each is checked in its line.
     """
@@ -47,7 +47,7 @@ def run_python(block: str, page: str, names: dict[str, object]) -> int:
         looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
         checked += 1
     exec(compile(looked, page, "exec"), names)
-    return checked
+    return checked + len(re.findall(r"^ *assert ", block, re.M))
 
 
 def is_installed(block: str) -> bool:

@@ -10,6 +10,7 @@ from pages import blocks, run_python
 
 import aggregation_page
 import api_page
+import llms_page
 import slidewise as sw
 import slidewise._core as _core
 import window_pictures
@@ -31,6 +32,14 @@ def test_the_page_of_public_names_is_current():
     for name in ("sw.rolling", "sw.KeyedWindows", "spark.rolling"):
         assert f"\n### {name}\n" in shown
     assert "\n#### KeyedWindows.query\n" in shown
+
+
+def test_the_list_of_pages_for_programs_is_current():
+    text = (ROOT / "docs" / "llms.txt").read_text("utf-8")
+    assert text == llms_page.page(), "run: make docs"
+    named = re.findall(r"\]\((.*?)\.html\)", text)
+    assert "recipes" in named
+    assert [one for one in named if not (ROOT / "docs" / f"{one}.md").exists()] == []
 
 
 def test_the_pictures_of_windows_are_current():
@@ -78,14 +87,14 @@ def test_laws_are_those_of_the_core():
 
 
 def test_the_readme_runs_as_pasted():
-    """From top to bottom; the blocks for Spark run with the guides for Spark."""
     names: dict[str, Any] = {}
     checked = 0
     for kind, block in blocks(ROOT / "README.md"):
-        if kind == "python" and "slidewise.spark" not in block:
+        if kind == "python":
             checked += run_python(block, "README.md", names)
-    assert checked == 8
+    assert checked == 5
     assert len(names["features"]) == 3
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 110
 
 
 def test_the_yaml_of_the_guide_is_a_spec(tmp_path):

@@ -4,7 +4,9 @@
 links are resolved in the sources, as mkdocs does.
 """
 
+import html
 import importlib.util
+import json
 import re
 import runpy
 import subprocess
@@ -68,6 +70,38 @@ def test_the_index_names_each_guide() -> None:
     assert guides == set(re.findall(r"\]\(([\w-]+\.md)\)", listed))
 
 
+# What a newcomer looks for, and a page that must be among those found.
+SEARCHED = {
+    "rolling": "tables",
+    "tumbling": "windows",
+    "session": "windows",
+    "point-in-time": "tables",
+    "getting started": "start",
+    "ingest": "serving",
+    "query_many": "serving",
+    "fastapi": "serving",
+    "fraud": "recipes/fraud",
+    "ewm": "recipes/time-series",
+    "half-life": "recipes/time-series",
+    "month to date": "recipes/time-series",
+    "uptime": "recipes/machines",
+    "rate limit": "recipes/events",
+    "vwap": "recipes/markets",
+    "lag": "aggregations",
+    "slope": "aggregations",
+    "merge_asof": "coming-from",
+    "flink": "coming-from",
+    "--window": "command",
+    "keyedwindows": "api",
+}
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_words_of_newcomers_are_on_their_page(words: str) -> None:
+    page = (DOCS / f"{SEARCHED[words]}.md").read_text("utf-8")
+    assert words in " ".join(page.lower().split())
+
+
 def test_dead_links_of_a_built_site_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "design"
     folder.mkdir()
@@ -94,3 +128,11 @@ def test_no_link_of_the_built_site_is_dead(tmp_path: Path) -> None:
     subprocess.run([*command, "--site-dir", tmp_path], cwd=ROOT, check=True)
     assert len(list(tmp_path.rglob("*.html"))) > len(PAGES)
     assert list(dead_links(tmp_path)) == []
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
+    for words, page in SEARCHED.items():
+        found = {
+            each["location"].partition(".html")[0]
+            for each in index["docs"]
+            if words in html.unescape(f"{each['title']} {each['text']}".lower())
+        }
+        assert page in found, words

@@ -37,16 +37,6 @@ def test_the_guide(spark: Any, trips: Any) -> None:
     assert known["training"].agg({"n_24h": "max"}).collect()[0][0] == 50
 
 
-def test_the_readme(spark: Any) -> None:
-    """The last block, which is for Spark, runs after the others."""
-    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    known: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.S):
-        exec(compile(block, "README.md", "exec"), known)
-    rows = known["features"].orderBy("starttime").collect()
-    assert [row["n_24h"] for row in rows] == [1, 2, 1]
-
-
 def test_the_guide_for_streams(spark: Any, trips: Any, tmp_path: Path) -> None:
     history = str(tmp_path / "trips-until-april")
     trips.where("id < 20").write.parquet(history)
