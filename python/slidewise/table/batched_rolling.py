@@ -303,7 +303,7 @@ class _Rolling:
                 one_key = pc.max(codes).as_py() == 0
             last = ready
             if self._reach.before:  # rows to come may have the time of the last ones
-                last = min(ready, _first_from(ticks, next_time, start))
+                last = min(ready, first_from(ticks, next_time, start))
             keep = min(keep, max(start, last - self._reach.rows) if one_key else start)
         return min(keep, ready)
 
