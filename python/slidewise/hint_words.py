@@ -184,7 +184,7 @@ _WAYS = {
     "a table is ranked by its own library; here are sw.quantile and sw.top_k": ""
     "cumedist denserank ntile percentrank rank rowrank",
     "divide sw.stddev by the square root of sw.count": "sem stderr standarderror",
-    "sw.approx_quantile takes a list, or give several sw.quantile": "percentiles "
+    "sw.quantile takes several, as does sw.approx_quantile": "percentiles "
     "quantiles quantilesexact quantilestdigest",
     "sw.quantile(..., interpolation='lower'), 'higher' or 'nearest' gives a value of "
     "the column": "percentiledisc quantiledisc quantileexacthigh quantileexactlow "

@@ -24,7 +24,7 @@ WORST = {"s": sw.sum("on"), "60": sw.max("1e5", where="yes"), "1:30": sw.min("~"
 VALUES: dict[str, list[Any]] = {
     "ddof": [0, 1],
     "k": [1, 7],
-    "q": [0, 0.25, 1.0],
+    "q": [0, 0.25, 1.0, [0.5, 0.99]],
     "interpolation": ["linear", "nearest"],
     "capacity": [10_000, 64],
     "error_rate": [0.01, 1e-9],

@@ -195,7 +195,7 @@ def test_names_of_other_libraries(name: str, meant: str) -> None:
         ("cumsum", r"windows='36500d' holds all rows so far"),
         ("expanding", r"windows='36500d'"),
         ("topK", r"sw\.top_k gives the largest .* sw\.heavy_hitters the most frequent"),
-        ("quantiles", r"sw\.approx_quantile takes a list"),
+        ("quantiles", r"sw\.quantile takes several"),
         ("value_counts", r"by=.* sw\.count\(\)"),
         ("merge_asof", r"sw\.rolling\(\.\.\., at=\)"),
         ("sumDistinct", r"sw\.collect_distinct"),

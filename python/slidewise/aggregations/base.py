@@ -1,9 +1,10 @@
 """The aggregation: its kind, its columns and its parameters."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, Self
 
 from slidewise.aggregations.records import RECORDS, Record, kinds
 from slidewise.aggregations.scalars import BYTES, as_int
@@ -13,10 +14,6 @@ from slidewise.hints import suggest_name
 __all__ = ["Aggregation"]
 
 _MAX_K = 1_000
-_SEVERAL = (
-    ": give an aggregation for each, or approx_quantile, which takes a list (and has a "
-    "stated error)"
-)
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
@@ -35,6 +32,22 @@ def _its(given: Any) -> str:
     return f": give {name!r}" if name and isinstance(name, str) else ""
 
 
+def _share(given: Any) -> float:
+    """A share; equal ones are alike: 1 as 1.0, -0.0 as 0.0."""
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not number or not 0 <= given <= 1:
+        raise SpecError(f"q must be a number from 0 to 1, got {given!r}")
+    return float(given) + 0.0
+
+
+def _percentile(q: float) -> str:
+    """The name of a share: "p50" for 0.5, "p99_9" for 0.999."""
+    digits = f"{Decimal(repr(q)) * 100:f}"
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return f"p{digits.replace('.', '_')}"
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregation:
     """An aggregation: its kind, columns and parameters.
@@ -51,7 +64,7 @@ class Aggregation:
         where: A column of booleans: only rows where it is true count.
         windows: Its own windows, in place of those of the Spec; None without.
         k: The number of values, for `top_k` and the like.
-        q: The quantile from 0 to 1, for `quantile`.
+        q: The quantile from 0 to 1, for `quantile`; or several.
         interpolation: How `quantile` interpolates between two values.
         unit: The unit of time of a `rate` or `slope`; None for one second, or 1 for
             integer times.
@@ -78,7 +91,7 @@ class Aggregation:
     where: str | None = None
     k: int = 0
     windows: Any = field(default=None, kw_only=True)
-    q: float = field(default=0.5, kw_only=True)
+    q: float | tuple[float, ...] = field(default=0.5, kw_only=True)
     interpolation: str = field(default="linear", kw_only=True)
     unit: str | int | timedelta | None = field(default=None, kw_only=True)
 
@@ -153,19 +166,16 @@ class Aggregation:
                 raise SpecError(f"{self.kind}() takes no q= and no interpolation=")
             return
         given: object = self.q
-        number = isinstance(given, int | float) and not isinstance(given, bool)
-        if not number or not 0 <= self.q <= 1:
-            raise SpecError(
-                f"q must be a number from 0 to 1, got {self.q!r}"
-                + isinstance(given, list | tuple) * _SEVERAL
-            )
+        several = isinstance(given, Iterable) and not isinstance(given, str | BYTES)
+        shares = tuple(map(_share, given)) if several else (_share(given),)
+        if several and len({*shares}) < max(len(shares), 1):
+            raise SpecError(f"q takes one or several different numbers, got {given!r}")
         if self.interpolation not in _INTERPOLATIONS:
             known = ", ".join(_INTERPOLATIONS)
             raise SpecError(
                 f"interpolation= is one of {known}; got {self.interpolation!r}"
             )
-        # Equal shares are written alike: 1 as 1.0, -0.0 as 0.0.
-        object.__setattr__(self, "q", float(self.q) + 0.0)
+        object.__setattr__(self, "q", shares if several else shares[0])
 
     def _check_unit(self) -> None:
         given: object = self.unit
@@ -188,6 +198,21 @@ class Aggregation:
                 f"{self.unit!r}"
             )
         object.__setattr__(self, "unit", given)
+
+    def each_share(self, name: str | None = None) -> dict[str | None, Self]:
+        """This aggregation by its name; one with several `q` as one for each of them.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.quantile("ms", [0.5, 0.999]).each_share("ms")
+            {'ms_p50': quantile('ms', q=0.5), 'ms_p99_9': quantile('ms', q=0.999)}
+            >>> sw.median("ms").each_share()
+            {None: median('ms')}
+        """
+        if not isinstance(self.q, tuple):
+            return {name: self}
+        ahead = "" if name is None else f"{name}_"
+        return {f"{ahead}{_percentile(q)}": replace(self, q=q) for q in self.q}
 
     @property
     def is_over_time(self) -> bool:
@@ -299,7 +324,7 @@ class Aggregation:
         if self.k:
             parts.append(f"k={self.k}")
         if "q" in self.record.parameters:
-            parts.append(f"q={self.q!r}")
+            parts.append(f"q={[*self.q] if isinstance(self.q, tuple) else self.q!r}")
             if self.interpolation != "linear":
                 parts.append(f"interpolation={self.interpolation!r}")
         if self.unit is not None:

@@ -5,6 +5,7 @@ values of a window: a `Window` of them takes entries in any order, and no `algor
 but "auto", "fiba" and "recalculate".
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from slidewise.aggregations.base import Aggregation
@@ -67,8 +68,8 @@ register(
 
 @with_hints
 def quantile(
-    column: str | float | None = None,
-    q: float | None = None,
+    column: str | float | Iterable[float] | None = None,
+    q: float | Iterable[float] | None = None,
     *,
     interpolation: str = "linear",
     where: str | None = None,
@@ -78,7 +79,9 @@ def quantile(
 
     Args:
         column: The column; in a `Window` of plain values q may come first.
-        q: From 0 (the smallest) to 1 (the largest); 0.5 if left out.
+        q: From 0 (the smallest) to 1 (the largest); 0.5 if left out. Several, such as
+            `[0.5, 0.99]`, give a result for each, with "_p50" and "_p99" after the name
+            of the aggregation.
         interpolation: The answer if q lies between two values: on the line between them
             ("linear"), on the "lower", the "higher" or the "nearest" of both (of two
             that are equally near, the one of even rank), or in the middle ("midpoint");
@@ -93,9 +96,9 @@ def quantile(
         null over an empty window. A NaN in the window makes the answer NaN.
 
     Raises:
-        SpecError: If q is not from 0 to 1.
+        SpecError: If q is not from 0 to 1, or there twice.
 
-    Cost: O(log n) per row and window; a range of a `Window` costs sorting it.
+    Cost: O(log n) per row and window, and per q a step; a range of a `Window` costs sorting it.
 
     Example:
         >>> import slidewise as sw
@@ -107,12 +110,16 @@ def quantile(
         >>> w.insert_many([1, 2, 3], [30, 10, 20])
         >>> w.query()
         30
+        >>> w = sw.Window({"ms": sw.quantile([0.5, 1])})
+        >>> w.insert_many([1, 2, 3], [30, 10, 20])
+        >>> w.query()
+        {'ms_p50': 20.0, 'ms_p100': 30.0}
     """
     if column is not None and not isinstance(column, str):
         if q is not None:
             raise SpecError(f"quantile() takes a column and q=, got {column!r}, {q!r}")
         column, q = None, column
-    share = 0.5 if q is None else q
+    share: Any = 0.5 if q is None else q
     return Aggregation(
         "quantile",
         column,

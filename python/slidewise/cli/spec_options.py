@@ -293,8 +293,9 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
-    part is the ddof, for `top_k` and its like it is k, for `quantile` it is q, for
-    `rate` its unit; for sketches it is their main parameter: capacity, k, q or error.
+    part is the ddof, for `top_k` and its like it is k, for `quantile` it is q, or
+    several as `0.5,0.99`, for `rate` its unit; for sketches it is their main parameter:
+    capacity, k, q or error.
 
     Example:
         >>> parse_aggregation("avg=mean:tripduration")
@@ -328,7 +329,7 @@ def _aggregation(what: str) -> Aggregation:
     record = RECORDS[kind]
     if record.second not in ("", "time") or not record.parameters:
         return Aggregation(kind, of or None, last or None)
-    given: dict[str, int | float | str] = {}
+    given: dict[str, Any] = {}
     if last:
         name = record.parameters[0]
         given[name] = _parameter(last, name)
@@ -355,7 +356,9 @@ def _as_option(meant: str) -> str:
     return f"{kind!r} with {arguments} in a file for --spec" if value else repr(kind)
 
 
-def _parameter(text: str, name: str) -> int | float | str:
+def _parameter(text: str, name: str) -> int | float | str | list[float]:
+    if name == "q" and "," in text:
+        return [_share(part, name) for part in text.split(",")]
     if name == "unit":
         return int(text) if text.isascii() and text.isdigit() else text
     return (_number if name in ("k", "ddof", "capacity") else _share)(text, name)

@@ -132,7 +132,7 @@ def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation]
 def named_aggs(
     aggs: Mapping[str, Aggregation],
 ) -> tuple[tuple[str, Aggregation], ...]:
-    """Checks the names and values of `aggs=`, and returns its items."""
+    """Checks the names and values of `aggs=`, and returns its items, one per result."""
     if not aggs:
         raise SpecError(
             Argument("aggs"), " is empty: give at least one, such as {'n': sw.count()}"
@@ -149,7 +149,10 @@ def named_aggs(
                 f"aggs[{name!r}] is not an aggregation: {describe_value(agg)}; "
                 "give one such as sw.count()"
             )
-    return tuple(aggs.items())
+    each = [one for name, agg in aggs.items() for one in agg.each_share(name).items()]
+    named = [(name, agg) for name, agg in each if name is not None]
+    refuse_duplicates(name for name, _ in named)
+    return tuple(named)
 
 
 def check_min_rows(value: Any) -> int:

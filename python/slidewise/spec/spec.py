@@ -198,6 +198,13 @@ class Spec:
         return spec
 
     @property
+    def _given_aggs(self) -> dict[str, Aggregation]:
+        """The aggregations, the windows of each written alike, as the author named them."""
+        known = dict(self.aggs)
+        given = self._given.get("aggs", known)
+        return {name: known.get(name, agg) for name, agg in given.items()}
+
+    @property
     def keywords(self) -> dict[str, Any]:
         """The keywords that make it, as the author gave them.
 
@@ -206,7 +213,7 @@ class Spec:
         """
         if not self._given:
             raise SpecError("the arguments of this Spec are not known: it was derived")
-        given = self._given | {"aggs": dict(self.aggs)}
+        given = self._given | {"aggs": self._given_aggs}
         # Lengths alone would be those of rolling.
         if self.is_hopping and not _is_hopping(given):
             given["empty"] = self.empty
@@ -216,7 +223,7 @@ class Spec:
     def _shown(self) -> dict[str, Any]:
         shown = (each.name for each in fields(self) if each.repr)
         given = self._given or {name: getattr(self, name) for name in shown}
-        return given | {"aggs": dict(self.aggs)}
+        return given | {"aggs": self._given_aggs}
 
     def __repr__(self) -> str:
         parts = [f"{name}={value!r}" for name, value in self._shown.items()]

@@ -490,7 +490,7 @@ def _aggregations(
                 "ranges of a Window by query() or last=, of a SharedWindow by ranges="
             )
     if isinstance(aggs, Aggregation):
-        return ((None, aggs),)
+        return tuple(aggs.each_share().items())
     if not isinstance(aggs, Mapping):
         raise SpecError(
             "a Window takes an aggregation such as sw.sum(), or a mapping from names "
