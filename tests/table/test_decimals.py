@@ -1,7 +1,9 @@
-"""Sums of decimals over tables: exact to the last digit, or refused."""
+"""Sums and means of decimals over tables: exact to the last digit, or refused."""
 
+import math
 import random
-from decimal import Decimal, localcontext
+import statistics
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
 import polars as pl
 import pyarrow as pa
@@ -118,10 +120,93 @@ def test_wider_decimals_are_refused():
     table = pa.table({"t": [1], "x": pa.array([Decimal(1)], pa.decimal256(50, 0))})
     for agg, way in (
         (sw.sum("x"), r"Cast the column to decimal128\(38, 0\), or to float64 if"),
-        (sw.mean("x"), "Cast the column to float64 if rounding is fine"),
+        (sw.mean("x"), r"Cast the column to decimal128\(38, 0\), or to float64 if"),
+        (sw.skewness("x"), "Cast the column to float64 if rounding is fine"),
     ):
         with pytest.raises(sw.SpecError, match=f"does not fit column 'x'.*{way}"):
             sw.rolling(table, on="t", windows=2, aggs={"s": agg})
     cast = table.set_column(1, "x", table["x"].cast(pa.decimal128(38, 0)))
     out = sw.rolling(cast, on="t", windows=2, aggs={"s": sw.sum("x")})
     assert out["s_2"].to_pylist() == [Decimal(1)]
+
+
+def mean_of(values, scale):
+    with localcontext(prec=200):
+        exact = sum(values[1:], values[0]) / len(values)
+        return exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_EVEN)
+
+
+@pytest.mark.parametrize(
+    ("digits", "scale", "to"), [(5, 2, 8), (18, 0, 6), (38, 20, 26), (9, -3, 3)]
+)
+def test_means_are_divided_once(digits, scale, to):
+    rng = random.Random(f"mean {digits} {scale}")
+    most = 10 ** min(digits, 28) - 1
+    drawn = (Decimal(rng.randrange(-most, most)).scaleb(-scale) for _ in range(60))
+    values = [None if rng.random() < 0.2 else value for value in drawn]
+    kind = pa.decimal128(digits, scale)
+    table = pa.table({"t": range(60), "x": pa.array(values, kind)})
+    spec = sw.Spec(on="t", windows=9, aggs={"m": sw.mean("x"), "sd": sw.stddev("x")})
+    out = sw.rolling(table, spec)
+    assert out["m_9"].type == pa.decimal128(38, to)
+    keyed = sw.KeyedWindows(spec, late=1000)
+    batches = table.to_batches(max_chunksize=11)
+    rng.shuffle(batches)
+    for batch in batches:
+        keyed.ingest(batch)
+    for row in range(60):
+        inside = [v for v in values[max(0, row - 8) : row + 1] if v is not None]
+        expected = mean_of(inside, to) if inside else None
+        assert out["m_9"][row].as_py() == expected
+        assert keyed.query(at=row)["m_9"] == expected
+        window = sw.Window(sw.mean())
+        window.insert_many(range(len(inside)), inside)
+        assert window.query() == expected
+
+
+def test_a_mean_of_too_many_digits():
+    values = [Decimal(10**30), Decimal(1)]
+    table = pa.table({"t": [1, 20], "x": pa.array(values, pa.decimal128(38, 4))})
+    spec = sw.Spec(on="t", windows=2, aggs={"m": sw.mean("x")})
+    with pytest.raises(sw.ResultOverflowError, match=r"row 0 .* more than 38 digits"):
+        sw.rolling(table, spec)
+    out = sw.rolling(table, spec.replace(overflow="null"))
+    assert out["m_2"].to_pylist() == [None, Decimal(1)]
+
+
+@pytest.mark.parametrize("digits", [15, 38])
+def test_moments_and_quantiles_of_decimals_are_floats(digits):
+    rng = random.Random(f"moments {digits}")
+    # Far from zero, as amounts in cents are.
+    far = 10**9 if digits == 15 else 0
+    cents = [far * 100 + rng.randrange(-500, 500) for _ in range(40)]
+    values = [Decimal(cent).scaleb(-2) for cent in cents]
+    table = pa.table({"t": range(40), "x": pa.array(values, pa.decimal128(digits, 2))})
+    aggs = {
+        "v": sw.variance("x"),
+        "sd": sw.stddev("x", ddof=0),
+        "m": sw.median("x"),
+        "q": sw.quantile("x", 0.3),
+        "low": sw.quantile("x", 0.3, interpolation="lower"),
+    }
+    spec = sw.Spec(on="t", windows=7, aggs=aggs)
+    out = sw.rolling(table, spec)
+    keyed = sw.KeyedWindows(spec, emit="arrival")
+    keyed.ingest(table)
+    assert keyed.collect().drop_columns(["x"]).to_pylist() == (
+        out.drop_columns(["x"]).to_pylist()
+    )
+    assert keyed.query(at=39) == out.drop_columns(["t", "x"]).to_pylist()[-1]
+    for row in range(6, 40):
+        inside = values[row - 6 : row + 1]
+        answers = out.slice(row, 1).to_pylist()[0]
+        low, high = sorted(inside)[1:3]
+        for name, expected in (
+            ("v", statistics.variance(inside)),
+            ("sd", statistics.pstdev(inside)),
+            ("m", statistics.median(inside)),
+            ("q", low + (high - low) * Decimal("0.8")),
+        ):
+            assert isinstance(answers[f"{name}_7"], float)
+            assert math.isclose(answers[f"{name}_7"], expected, rel_tol=1e-13)
+        assert answers["low_7"] == low

@@ -37,6 +37,7 @@ LENGTHS = st.one_of(
 ELSEWHERE = {
     *("arg_min", "arg_max", "quantile", "top_k", "bottom_k", *PAIRS),  # need arguments
     *("lag", "first_k", "last_k", *OF_TIMES, *OVER_TIME),  # likewise
+    *("last_distinct", "histogram"),  # likewise
     *("product", "sum_of_squares"),  # overflow with such integers
     *("skewness", "kurtosis"),  # differ by more than last bits
     *("concat", *BITS),  # take no floats

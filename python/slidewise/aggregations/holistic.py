@@ -53,13 +53,16 @@ def count_distinct(
     return Aggregation("count_distinct", column, where=where, windows=windows)
 
 
+# The families of values between two of which there are others.
+_BETWEEN = (*NUMBERS, "duration", "decimal")
+
 register(
     "quantile",
     "holistic",
     core="quantile {agg.q!r} {agg.interpolation}",
     parameters=("q", "interpolation"),
     takes=ORDERED,
-    between=NUMBERS,
+    between=_BETWEEN,
     reads="order",
     inputs=("order",),
     result="value",
@@ -90,15 +93,17 @@ def quantile(
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: integers and floats; with interpolation "lower", "higher"
-        or "nearest" over tables also times, text and decimals. The result is float64,
-        or has the type of the column where it is one of the values. Nulls are skipped;
-        null over an empty window. A NaN in the window makes the answer NaN.
+        An aggregation. Types: integers, floats, decimals and durations; with
+        interpolation "lower", "higher" or "nearest" over tables also times and text.
+        The result is float64, over durations a duration, or has the type of the column
+        where it is one of the values. Nulls are skipped; null over an empty window. A
+        NaN in the window makes the answer NaN.
 
     Raises:
         SpecError: If q is not from 0 to 1, or there twice.
 
-    Cost: O(log n) per row and window, and per q a step; a range of a `Window` costs sorting it.
+    Cost: O(log n) per row and window, and a step for each q; a range of a `Window`
+    costs sorting it.
 
     Example:
         >>> import slidewise as sw
@@ -134,8 +139,12 @@ register(
     "median",
     "holistic",
     core="quantile 0.5 linear",
-    takes=NUMBERS,
+    takes=_BETWEEN,
+    accepted="integers, floats, decimals of up to 38 digits, bool and durations",
+    between=_BETWEEN,
     reads="order",
+    inputs=("order",),
+    result="value",
 )
 
 
@@ -151,8 +160,9 @@ def median(
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: integers and floats; the result is float64. Nulls are
-        skipped; null over an empty window. A NaN in the window makes the answer NaN.
+        An aggregation. Types: integers, floats and decimals give float64, durations a
+        duration. Nulls are skipped; null over an empty window. A NaN in the window
+        makes the answer NaN.
 
     Cost: O(log n) per row and window; a range of a `Window` costs sorting it.
 

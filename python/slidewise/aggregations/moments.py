@@ -12,8 +12,10 @@ __all__ = ["correlation", "covariance", "kurtosis", "skewness", "stddev", "varia
 _MOMENT = register(
     "variance",
     parameters=("ddof",),
-    takes=NUMBERS,
+    takes=(*NUMBERS, "decimal"),
+    accepted="integers, floats, decimals of up to 38 digits and bool",
     inputs=("order",),
+    result="variance",
     sparse=True,
     mergeable=True,
 )
@@ -36,8 +38,9 @@ def variance(
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
-        are skipped; null where n ≤ ddof. Deviations of more than 1e154 give infinity.
+        An aggregation. Types: integers, bool, floats, and decimals, those of more than
+        18 digits as the nearest floats; the result is float64. Nulls are skipped; null
+        where n ≤ ddof. Deviations of more than 1e154 give infinity.
 
     Raises:
         SpecError: If `ddof` is negative.
@@ -56,7 +59,13 @@ def variance(
     return Aggregation("variance", column, ddof=ddof, where=where, windows=windows)
 
 
-register_like(_MOMENT, kind="stddev")
+register_like(
+    _MOMENT,
+    kind="stddev",
+    takes=(*NUMBERS, "duration", "decimal"),
+    accepted="integers, floats, decimals of up to 38 digits, bool and durations",
+    result="stddev",
+)
 
 
 @with_hints
@@ -76,9 +85,9 @@ def stddev(
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
-        are skipped; null where n ≤ ddof. It is finite even where the variance
-        overflows.
+        An aggregation. Types: integers, bool, floats and decimals give float64 (as
+        `variance` does), durations a duration. Nulls are skipped; null where n ≤ ddof.
+        It is finite even where the variance overflows.
 
     Raises:
         SpecError: If `ddof` is negative.
@@ -96,7 +105,15 @@ def stddev(
     return Aggregation("stddev", column, ddof=ddof, where=where, windows=windows)
 
 
-register_like(_MOMENT, kind="skewness", max_ddof=1, mergeable=False)
+_SHAPE = register_like(
+    _MOMENT,
+    kind="skewness",
+    takes=NUMBERS,
+    accepted="",
+    result="number",
+    max_ddof=1,
+    mergeable=False,
+)
 
 
 @with_hints
@@ -139,7 +156,7 @@ def skewness(
     return Aggregation("skewness", column, ddof=ddof, where=where, windows=windows)
 
 
-register_like(_MOMENT, kind="kurtosis", max_ddof=1, mergeable=False)
+register_like(_SHAPE, kind="kurtosis")
 
 
 @with_hints
@@ -183,9 +200,9 @@ def kurtosis(
 
 
 _PAIR = register_like(
-    _MOMENT,
+    _SHAPE,
     kind="covariance",
-    mergeable=False,
+    max_ddof=None,
     second="paired",
     inputs=("order", "order"),
     roles=("number", "number"),

@@ -25,6 +25,12 @@ __all__ = [
 
 _P = ParamSpec("_P")
 
+# The forms of results that are the answers themselves, over numbers.
+_UNDECODED = (
+    *("number", "int64", "count", "sum", "difference", "change", "value"),
+    *("mean", "variance", "stddev"),
+)
+
 NUMBERS = ("integer", "float", "null", "bool")
 ORDERED = (
     *NUMBERS,
@@ -107,8 +113,9 @@ class Record:
     @property
     def undecoded(self) -> bool:
         """Whether a result is the answer of the kernel, if their types are equal."""
-        plain = ("number", "int64", "count", "sum", "difference", "change", "value")
-        return not self.group and self.second != "compared" and self.result in plain
+        return (
+            not self.group and self.second != "compared" and self.result in _UNDECODED
+        )
 
 
 # The records by kind, in the order in which messages list them.

@@ -1,9 +1,16 @@
 """Sums and products."""
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from slidewise.aggregations.base import Aggregation
-from slidewise.aggregations.objects import checked_lift, exact_sum, over_objects
+from slidewise.aggregations.objects import (
+    EXACT,
+    checked_lift,
+    exact_sum,
+    over_objects,
+)
 from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
 
@@ -69,12 +76,21 @@ def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
 
 
 def _quotient(total: tuple[Any, int]) -> Any:
-    return total[0] / total[1]
+    amount, count = total
+    if not isinstance(amount, Decimal) or not amount.is_finite():
+        return amount / count
+    # As over tables: 6 more digits after the point, half to even.
+    digits = -int(amount.as_tuple().exponent)
+    scale = min(digits + 6, 38)
+    units = Fraction(amount) * Fraction(10) ** scale / count
+    return Decimal(round(units)).scaleb(-scale, EXACT)
 
 
 register(
     "mean",
-    takes=NUMBERS,
+    takes=(*NUMBERS, "duration", "decimal"),
+    accepted="integers, floats, decimals of up to 38 digits, bool and durations",
+    result="mean",
     objects=over_objects(
         "mean",
         _total,
@@ -102,9 +118,15 @@ def mean(
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
-        are skipped; null over an empty window.
-        It never overflows: the inner sum is wider than int64.
+        An aggregation. Types: integers, bool and floats give float64, durations
+        durations; decimals give decimals with 6 more digits after the point, 38 at
+        most, of an exact sum and one division that rounds half to even. Nulls are
+        skipped; null over an empty window.
+        It never overflows, except decimals of more than 38 digits: the inner sum is
+        wider than int64.
+
+    Raises:
+        ResultOverflowError: If a result over decimals takes more than 38 digits.
 
     Cost: ≤ 3 combines per row and window, shared with `sum` and `count` of the same
     column.

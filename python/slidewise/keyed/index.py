@@ -286,7 +286,8 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         for place, (name, agg) in enumerate(spec.aggs):
             (at, *others), _ = call.reads[place]
-            direct = not others and _is_undecoded(agg) and at == place
+            plain = _is_undecoded(agg) and not call.plans[place].rescales
+            direct = not others and plain and at == place
             if not direct or results[name].array.type != kinds[at]:
                 return None
         # The store answers all aggregations over all windows; some have fewer.
@@ -409,6 +410,7 @@ class Index:
         return all(
             len(plan.calls) == 1
             and _is_undecoded(agg)
+            and not plan.rescales
             and not (agg.record.inputs == ("raw",) and agg.of in floats)
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
         )

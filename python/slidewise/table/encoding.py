@@ -20,7 +20,7 @@ from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import one_array
 from slidewise.frames.column_types import type_without_view
-from slidewise.table.decimals import can_sum, parts_of
+from slidewise.table.decimals import as_numbers, can_sum, parts_of
 
 __all__ = [
     "KernelInputs",
@@ -262,9 +262,10 @@ class ValueColumn:
 
     @cached_property
     def halves(self) -> tuple[pa.Array, pa.Array]:
-        """The upper and lower 32 bits of uint64, as int64: their sums always fit."""
-        high = pc.shift_right(self.original, pa.scalar(32, pa.uint64()))
-        low = pc.bit_wise_and(self.original, pa.scalar(_LOW_HALF, pa.uint64()))
+        """The upper 32 bits, with the sign, and the lower ones: their sums fit."""
+        whole = self.original if self.is_uint64 else self.order
+        high = pc.shift_right(whole, pa.scalar(32, whole.type))
+        low = pc.bit_wise_and(whole, pa.scalar(_LOW_HALF, whole.type))
         return high.cast(_INT64), low.cast(_INT64)
 
     @cached_property
@@ -296,6 +297,8 @@ class ValueColumn:
         """The values in an encoding, by its name."""
         if encoding in ("high", "low"):
             return self.halves[encoding == "low"]
+        if encoding == "unscaled":
+            return as_numbers(self.original)[0]
         if encoding.startswith("decimal"):
             return self.decimal[int(encoding.removeprefix("decimal"))]
         column: pa.Array = getattr(self, encoding)

@@ -16,7 +16,13 @@ from slidewise.aggregations.fit import fits, misfit
 from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
 from slidewise.spec.durations import unit_in_ticks
-from slidewise.table.decimals import DIGITS, from_parts
+from slidewise.table.decimals import (
+    DIGITS,
+    as_numbers,
+    from_parts,
+    mean_scale,
+    means_of_parts,
+)
 from slidewise.table.encoding import (
     KernelInputs,
     ValueColumn,
@@ -36,6 +42,8 @@ _INT64 = pa.int64()
 _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
+# The results that are computed of decimals without their point.
+_OF_DECIMALS = ("variance", "stddev", "between")
 # The calls of an open-high-low-close bar, and the encodings of their inputs.
 _BAR = [("first", "raw"), ("max", "order"), ("min", "order"), ("last", "raw")]
 
@@ -52,6 +60,7 @@ class Plan:
         source: The column whose library type the result follows.
         same_type: Whether the result has the type of `source`.
         reads: The columns it computes with.
+        rescales: Whether `decode` multiplies numbers.
         overflow_reason: Why `decode` gives null although there were values; None if it
             never does.
     """
@@ -62,6 +71,7 @@ class Plan:
     source: str | None
     same_type: bool
     reads: tuple[str, ...]
+    rescales: bool = False
     overflow_reason: str | None = None
 
 
@@ -87,7 +97,7 @@ def plan(
     _check_fit(agg, values)
     if other is not values and not agg.is_over_time:
         _check_fit(agg, other)
-    result = "number" if _interpolates(agg) else agg.record.result
+    result = "between" if _interpolates(agg) else agg.record.result
     calls, encoding = _calls(agg, result, values, other, inputs)
     decode: Decode = _first_answer
     if agg.scale in ("rate", "seconds"):
@@ -103,6 +113,7 @@ def plan(
         source=source.name,
         same_type=_has_same_type(result, source),
         reads=(source.name,) if source is other else (source.name, other.name),
+        rescales=encoding == "unscaled",
         overflow_reason=_overflow_reason(result, source),
     )
 
@@ -144,7 +155,7 @@ def _calls(
     inputs: KernelInputs,
 ) -> tuple[tuple[Call, ...], str]:
     """The kernel calls of which a form of result is made; the first encoding."""
-    record, parts = agg.record, _parts(result, values)
+    record, parts = agg.record, _parts(agg, result, values)
     if parts:
         calls = [
             Call(kind, inputs.add(values, _encoding(part, values)))
@@ -152,6 +163,8 @@ def _calls(
         ]
         return tuple(calls), parts[0][1]
     names = ("number",) if _interpolates(agg) else record.inputs
+    if values.fine_family == "decimal" and result in _OF_DECIMALS:
+        names = ("unscaled",)
     encoding, by = _encoding(names[0], values), None
     of = inputs.add(values, encoding)
     if len(names) > 1:
@@ -166,8 +179,9 @@ def _interpolates(agg: Aggregation) -> bool:
     return bool(agg.record.between) and agg.interpolation in ("linear", "midpoint")
 
 
-def _parts(result: str, values: ValueColumn) -> list[tuple[str, str]]:
+def _parts(agg: Aggregation, result: str, values: ValueColumn) -> list[tuple[str, str]]:
     """The kinds and encodings of several calls, if a result does not fit one."""
+    family = values.fine_family
     if result == "difference" and values.is_uint64:
         return [("max", "order"), ("min", "order")]
     if result == "bar":
@@ -175,8 +189,15 @@ def _parts(result: str, values: ValueColumn) -> list[tuple[str, str]]:
     if result == "sum" and values.is_uint64:
         # Sums of the 32-bit halves always fit.
         return [("sum", "high"), ("sum", "low")]
-    if result == "sum" and values.fine_family == "decimal":
-        return [("sum", f"decimal{part}") for part in range(len(values.decimal))]
+    if result in ("sum", "mean") and family == "decimal":
+        parts = [f"decimal{part}" for part in range(len(values.decimal))]
+        count = [("count", parts[0])] if result == "mean" else []
+        return [*(("sum", part) for part in parts), *count]
+    if result == "mean" and family == "duration":
+        return [("sum", "high"), ("sum", "low"), ("count", "high")]
+    if result == "between" and family == "duration":
+        ends = [f"quantile {agg.q!r} {end}" for end in ("lower", "higher")]
+        return [*((end, "order") for end in ends), ("count", "order")]
     return []
 
 
@@ -201,8 +222,10 @@ def _has_same_type(result: str, source: ValueColumn) -> bool:
     if result in ("joined", "bits"):
         # Results are not in the dictionary.
         return not source.is_dictionary
-    if result == "sum":
-        return source.is_uint64 or source.family == "duration"
+    if result == "sum" and source.is_uint64:
+        return True
+    if result in ("sum", "mean", "stddev", "between"):
+        return source.family == "duration"
     return result == "value" or (result == "difference" and source.is_uint64)
 
 
@@ -210,8 +233,8 @@ def _overflow_reason(result: str, source: ValueColumn) -> str | None:
     """The reason why a result of several parts is null although there were values."""
     if result == "sum" and source.is_uint64:
         return "the sum does not fit uint64"
-    if result == "sum" and source.fine_family == "decimal":
-        return f"the sum takes more than {DIGITS} digits"
+    if result in ("sum", "mean") and source.fine_family == "decimal":
+        return f"the {result} takes more than {DIGITS} digits"
     return None
 
 
@@ -338,6 +361,44 @@ def _joined_halves(high: pa.Array, low: pa.Array) -> pa.Array:
     return pc.bit_wise_or(shifted, rest)
 
 
+def _mean(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    values, kind = source.values, source.values.original.type
+    if values.fine_family == "decimal":
+        scale = mean_scale(kind.scale)
+        return means_of_parts(answers[:-1], answers[-1], kind.scale, scale)
+    if values.family == "duration":
+        ticks = means_of_parts(answers[:-1], answers[-1], 0, 0)
+        return ticks.cast(_INT64).view(kind)
+    return answers[0]
+
+
+def _in_units_of(power: int, source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Floats over decimals or durations, in a power of the units of these."""
+    values, kind = source.values, source.values.original.type
+    if values.fine_family == "decimal":
+        return pc.divide(
+            answers[0], as_numbers(values.original.slice(0, 0))[1] ** power
+        )
+    if values.family == "duration":
+        return pc.round(answers[0], 0, "half_to_even").cast(_INT64).view(kind)
+    return answers[0]
+
+
+def _between(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """A value between two of the column."""
+    if source.values.family != "duration":
+        return _in_units_of(1, source, answers)
+    low, high, counts = answers
+    agg = source.agg
+    place = pc.multiply(pc.subtract(counts, 1).cast(pa.float64()), agg.q)
+    share = pc.subtract(place, pc.floor(place))
+    if agg.interpolation == "midpoint":
+        share = pc.if_else(pc.greater(share, 0.0), 0.5, 0.0)
+    distance = pc.multiply(pc.subtract(high, low).cast(pa.float64()), share)
+    step = pc.round(distance, 0, "half_to_even").cast(_INT64)
+    return pc.add(low, step).view(source.values.original.type)
+
+
 def _difference(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     """Max − min, in the type of a difference."""
     if source.values.is_uint64:
@@ -401,6 +462,10 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "exp": lambda _, answers: pc.exp(answers[0]),
     "bits": _bits,
     "sum": _sum,
+    "mean": _mean,
+    "variance": partial(_in_units_of, 2),
+    "stddev": partial(_in_units_of, 1),
+    "between": _between,
     "difference": _difference,
     "change": _change,
     "bar": _bar,
