@@ -159,7 +159,7 @@ impl<'py> Lowering<'_, 'py> {
                 for (item, count, error) in hitters {
                     list.append((self.cell(at, item)?, count, error))?;
                 }
-                list.into_any()
+                self.finished(at, list)?
             }
             Answer::Term(term) => self.udaf(at, &term)?,
             Answer::Overflow(value) => return Err(self.overflow(at, value)),
@@ -171,14 +171,22 @@ impl<'py> Lowering<'_, 'py> {
                     }
                     list.append(self.cell(at, cell)?)?;
                 }
-                if self.spec.finished[at] {
-                    let plan = self.spec.plan.bind(py);
-                    let made = plan.call_method1("finish", (at, list));
-                    return made.map_err(|error| with_note(py, error, "making an answer"));
-                }
-                list.into_any()
+                self.finished(at, list)?
             }
         })
+    }
+
+    /// The answer that the plan makes of a list, or the list itself.
+    fn finished(&self, at: usize, list: Bound<'py, PyList>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.spec.finished[at] {
+            return Ok(list.into_any());
+        }
+        let made = self
+            .spec
+            .plan
+            .bind(self.py)
+            .call_method1("finish", (at, list));
+        made.map_err(|error| with_note(self.py, error, "making an answer"))
     }
 
     /// An answer that is in ticks, or per tick.

@@ -240,6 +240,8 @@ impl Spec {
             Kind::BitAnd | Kind::BitOr | Kind::BitXor => true,
             Kind::TopK { .. } | Kind::BottomK { .. } => true,
             Kind::FirstK { .. } | Kind::LastK { .. } | Kind::Lag { .. } | Kind::Ohlc => true,
+            Kind::LastDistinct { .. } | Kind::ValueCounts { .. } => true,
+            Kind::TopKBy { .. } | Kind::BottomKBy { .. } => true,
             Kind::Quantile(quantile) => quantile.picks(),
             Kind::Sketch(request) => matches!(request, SketchRequest::Hitters { .. }),
             _ => false,

@@ -14,7 +14,8 @@ use super::moments::{
 use super::op::Op;
 use super::run_moments::{self, Centred};
 use super::sequences::{
-    fall, gap, gap_between, join_changes, join_ends, join_rises, key, rises_of_one, square_of_gap,
+    fall, gap, gap_between, join_changes, join_distinct, join_ends, join_rises, join_runs, key,
+    last_distinct, rises_of_one, square_of_gap,
 };
 use super::twofold::Twofold;
 use super::{DType, extreme_word};
@@ -24,7 +25,7 @@ use crate::simd::{SimdTask, dispatch_simd};
 pub struct Component {
     pub op: Op,
     pub col: usize,
-    /// Type of the column that the operation reads (`by` for [`Op::Arg`]).
+    /// Type of the column that the operation reads (`by` for [`Op::Arg`], [`Op::BestBy`]).
     pub dtype: DType,
     /// Offset of this component's first word.
     pub at: usize,
@@ -109,6 +110,21 @@ impl Component {
                 put(out, at, [0, key, key, VALUE]);
             }
             Op::Ends { .. } => put(out, at, [1, bits]),
+            Op::LastDistinct { .. } => put(out, at, [1, key(bits, self.dtype)]),
+            Op::Run => put(
+                out,
+                at,
+                [[1, 0, 0, 0], [1; 4]][usize::from(self.is_true(bits))],
+            ),
+            Op::Bins(edges) => out[at + edges.bin(bits, self.dtype)] = 1,
+            Op::BestBy { min, by, .. } => {
+                let Some(key) = row(by) else { return };
+                put(
+                    out,
+                    at,
+                    [1, extreme_word(key, self.dtype, min) as u64, bits],
+                );
+            }
             Op::Fall { .. } => {
                 let [greatest, least] =
                     [false, true].map(|min| extreme_word(bits, self.dtype, min));
@@ -190,7 +206,17 @@ impl Component {
                 };
                 put(out, at, moment.to_words());
             }
-            Op::Best { k, .. } => merge_best(&a[at..], &b[at..], k as usize, &mut out[at..]),
+            Op::Best { k, .. } => merge_best::<1>(&a[at..], &b[at..], k, &mut out[at..]),
+            Op::BestBy { k, .. } => merge_best::<2>(&a[at..], &b[at..], k, &mut out[at..]),
+            Op::LastDistinct { k } => {
+                join_distinct(&a[at..], &b[at..], k as usize, &mut out[at..]);
+            }
+            Op::Run => join_runs(&a[at..], &b[at..], &mut out[at..]),
+            Op::Bins(_) => {
+                for word in self.words() {
+                    out[word] = a[word].wrapping_add(b[word]);
+                }
+            }
             Op::Rises => join_rises(&a[at..], &b[at..], self.dtype, &mut out[at..]),
             Op::Changes => join_changes(&a[at..], &b[at..], &mut out[at..]),
             Op::Fall { n, max, min } => {
@@ -270,6 +296,11 @@ impl Component {
                 );
             }
             Op::BitXor => out[at] = whole[at] ^ oldest[at],
+            Op::Bins(_) => {
+                for word in self.words() {
+                    out[word] = whole[word].wrapping_sub(oldest[word]);
+                }
+            }
             _ if !left => self.identity(out),
             // What has saturated stays so, and the rest is folded anew.
             Op::SumSquaresI => match get_i128(whole, at) {
@@ -307,7 +338,10 @@ impl Component {
     /// Whether these words are a valid partial, so that no combine fails on them.
     pub fn can_hold(&self, partial: &[u64]) -> bool {
         match self.op {
-            Op::Best { k, .. } | Op::Ends { k, .. } => partial[self.at] <= u64::from(k),
+            Op::Best { k, .. }
+            | Op::BestBy { k, .. }
+            | Op::Ends { k, .. }
+            | Op::LastDistinct { k } => partial[self.at] <= u64::from(k),
             _ => true,
         }
     }
@@ -414,7 +448,9 @@ impl Component {
             | Op::SumSquaresI
             | Op::SumSquaresF
             | Op::Best { .. }
+            | Op::BestBy { .. }
             | Op::Rises
+            | Op::Run
             | Op::Changes => self.fold_one_by_one(rows, out),
             Op::Gap { min, .. } => {
                 let gaps = column.clone().zip(column.skip(1)).map(|(a, b)| gap(a, b));
@@ -434,6 +470,14 @@ impl Component {
                 for (word, bits) in out[at + 1..].iter_mut().zip(column.skip(from).take(count)) {
                     *word = bits;
                 }
+            }
+            Op::LastDistinct { k } => {
+                let latest = column.rev().map(|bits| key(bits, self.dtype));
+                last_distinct(latest, k as usize, &mut out[at..]);
+            }
+            Op::Bins(edges) => {
+                out[self.words()].fill(0);
+                column.for_each(|bits| out[at + edges.bin(bits, self.dtype)] += 1);
             }
             Op::First => put(out, at, [rows[0].as_ref()[self.col], VALUE]),
             Op::Last => put(out, at, [rows[rows.len() - 1].as_ref()[self.col], VALUE]),
@@ -507,9 +551,12 @@ impl SimdTask for Combine<'_> {
     }
 }
 
-/// Merges two lists of words, the largest first, into the `k` largest of both.
-fn merge_best(a: &[u64], b: &[u64], k: usize, out: &mut [u64]) {
-    let (mut left, mut right) = (&a[1..=a[0] as usize], &b[1..=b[0] as usize]);
+/// Merges two lists of items of `N` words, the largest first word first, into the `k` largest
+/// of both; of equal ones those of `a` come first.
+fn merge_best<const N: usize>(a: &[u64], b: &[u64], k: u32, out: &mut [u64]) {
+    let k = k as usize;
+    let items = |words: &'_ [u64]| 1..1 + N * words[0] as usize;
+    let (mut left, mut right) = (&a[items(a)], &b[items(b)]);
     let mut count = 0;
     while count < k {
         let older = match (left.first(), right.first()) {
@@ -519,12 +566,13 @@ fn merge_best(a: &[u64], b: &[u64], k: usize, out: &mut [u64]) {
             (None, None) => break,
         };
         let from = if older { &mut left } else { &mut right };
+        let (item, rest) = from.split_at(N);
+        out[1 + N * count..][..N].copy_from_slice(item);
+        *from = rest;
         count += 1;
-        out[count] = from[0];
-        *from = &from[1..];
     }
     out[0] = count as u64;
-    out[count + 1..=k].fill(0);
+    out[1 + N * count..1 + N * k].fill(0);
 }
 
 fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {

@@ -8,7 +8,10 @@
 //! Values are compared as words of [`extreme_word`]: NaN is the largest and all NaNs are
 //! one value, as are the two zeros. A NaN absorbs in a quantile, as in an extreme.
 
-use super::{Answer, DType, Kind, extreme_value, extreme_word};
+use std::cmp::Reverse;
+
+use super::twofold::Twofold;
+use super::{Answer, Cell, DType, Kind, extreme_value, extreme_word};
 
 /// How a quantile between two neighbours is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,8 +173,66 @@ pub fn answer_over<T>(kind: Kind, dtype: DType, words: &mut [i64]) -> Answer<T> 
             let most = runs.max_by_key(|run| run.len());
             most.map_or(Answer::Null, |run| value_of(run[0], dtype))
         }
+        Kind::ValueCounts { top } => {
+            let runs = words.chunk_by(|a, b| a == b);
+            let mut counts: Vec<(u32, i64)> = runs.map(|run| (count_of(run), run[0])).collect();
+            counts.sort_by_key(|(count, _)| Reverse(*count));
+            value_counts(top, dtype, counts.into_iter())
+        }
+        Kind::Entropy => {
+            let runs = words.chunk_by(|a, b| a == b);
+            entropy_of(runs.map(count_of).collect())
+        }
         _ => unreachable!("{kind:?} is not holistic"),
     }
+}
+
+fn count_of(run: &[i64]) -> u32 {
+    u32::try_from(run.len()).expect("fewer than 2^32 rows")
+}
+
+/// Values of a number column with their counts, in the order of the answer; the first `top`
+/// of them, or all if it is 0.
+pub fn value_counts<T>(
+    top: u32,
+    dtype: DType,
+    counts: impl Iterator<Item = (u32, i64)>,
+) -> Answer<T> {
+    let most = if top == 0 { usize::MAX } else { top as usize };
+    let item = |(count, word)| {
+        let value = Cell::of_bits(extreme_value(word, dtype, false), dtype);
+        (value, u64::from(count), 0)
+    };
+    Answer::Hitters(counts.take(most).map(item).collect())
+}
+
+/// The entropy of values with these counts, in any order.
+pub fn entropy_of<T>(mut counts: Vec<u32>) -> Answer<T> {
+    counts.sort_unstable();
+    let runs = counts.chunk_by(|a, b| a == b);
+    entropy(runs.map(|run| (run[0], count_of_counts(run))))
+}
+
+fn count_of_counts(run: &[u32]) -> u32 {
+    u32::try_from(run.len()).expect("fewer than 2^32 values")
+}
+
+/// −Σ p ln p = Σ p ln(1 + (n − c) / c) over the shares p = c / n of the values: no term is
+/// negative, and each is within 2⁻⁵¹ of itself. Takes ascending counts, each with the number
+/// of values that have it, so that the answer does not depend on the order of values.
+pub fn entropy<T>(counts: impl Iterator<Item = (u32, u32)> + Clone) -> Answer<T> {
+    let rows = |(count, values): (u32, u32)| u64::from(count) * u64::from(values);
+    let total: u64 = counts.clone().map(rows).sum();
+    if total == 0 {
+        return Answer::Null;
+    }
+    let term = |one: (u32, u32)| {
+        let count = u64::from(one.0);
+        let surprise = ((total - count) as f64 / count as f64).ln_1p();
+        rows(one) as f64 / total as f64 * surprise
+    };
+    let sum = counts.map(term).fold(Twofold::EMPTY, Twofold::plus);
+    Answer::F64(sum.value())
 }
 
 #[cfg(test)]
@@ -230,6 +291,42 @@ mod tests {
         assert!(nan.is_nan());
         assert_eq!(Quantile::parse("1.1 linear"), None);
         assert_eq!(Quantile::parse("nan linear"), None);
+    }
+
+    #[test]
+    fn values_are_counted_with_the_most_frequent_first() {
+        let values = [2.0, -0.0, 2.0, f64::NAN, 0.0, 1.0, -f64::NAN];
+        let Answer::Hitters(counts) = over(Kind::ValueCounts { top: 0 }, &values) else {
+            panic!("values with counts");
+        };
+        let shown: Vec<String> = counts.iter().map(|one| format!("{:?}", one.0)).collect();
+        assert_eq!(shown, ["F64(0.0)", "F64(2.0)", "F64(NaN)", "F64(1.0)"]);
+        let counts: Vec<u64> = counts.iter().map(|one| one.1).collect();
+        assert_eq!(counts, [2, 2, 2, 1]);
+        let first = vec![(Cell::F64(0.0), 2, 0)];
+        let top = over(Kind::ValueCounts { top: 1 }, &values);
+        assert_eq!(top, Answer::Hitters(first));
+        let none = over(Kind::ValueCounts { top: 0 }, &[]);
+        assert_eq!(none, Answer::Hitters(vec![]));
+    }
+
+    #[test]
+    fn the_entropy_is_that_of_the_shares() {
+        let of = |values: &[f64]| match over(Kind::Entropy, values) {
+            Answer::F64(entropy) => entropy,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(&[7.0; 5]), 0.0);
+        assert_eq!(of(&[1.0, 2.0]), std::f64::consts::LN_2);
+        assert_eq!(of(&[1.0, 2.0, 1.0, 2.0]), std::f64::consts::LN_2);
+        assert_eq!(over(Kind::Entropy, &[]), Answer::Null);
+        // 10⁶ of one value and one of another: a little more than 1/n (1 + ln n), which a
+        // difference of logarithms would round.
+        let counts = [(1, 1), (1_000_000, 1)];
+        let Answer::<i64>::F64(rare) = entropy(counts.into_iter()) else {
+            panic!("a number");
+        };
+        assert!((rare - 1.481_549_4e-5).abs() < 1e-11, "{rare}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! a name and a type here.
 
 use super::DType;
+use super::bins::Edges;
 use super::holistic::Quantile;
 use super::native::{self, NativeLower};
 use super::sketch::SketchRequest;
@@ -72,13 +73,36 @@ pub enum Kind {
     LastK {
         k: u32,
     },
+    /// The last `k` distinct values, by latest occurrence.
+    LastDistinct {
+        k: u32,
+    },
     TopK {
         k: u32,
     },
     BottomK {
         k: u32,
     },
+    /// The values of `of` with the `k` largest or smallest `by`; rows where one of them is
+    /// missing do not count.
+    TopKBy {
+        k: u32,
+    },
+    BottomKBy {
+        k: u32,
+    },
+    /// The most values in a row that are true.
+    LongestRun,
+    /// The number of values in each bin.
+    Histogram(Edges),
     CountDistinct,
+    /// Each value and its number, the most frequent first; up to `top` of them, or all if
+    /// it is 0.
+    ValueCounts {
+        top: u32,
+    },
+    /// −Σ p ln p over the shares p of the distinct values.
+    Entropy,
     /// The most frequent value; of several, the smallest.
     Mode,
     Quantile(Quantile),
@@ -98,7 +122,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kinds without parameters.
-    pub const ALL: [(&'static str, Self); 41] = [
+    pub const ALL: [(&'static str, Self); 42] = [
         ("count", Self::Count),
         ("sum", Self::Sum),
         ("mean", Self::Mean),
@@ -140,6 +164,7 @@ impl Kind {
         ("changes", Self::Changes),
         ("drawdown", Self::Drawdown),
         ("ohlc", Self::Ohlc),
+        ("longest_run", Self::LongestRun),
     ];
 
     /// Whether a record answers it: it is neither `collect`, nor a sketch, nor
@@ -154,7 +179,29 @@ impl Kind {
 
     /// Whether no monoid answers it, see [`holistic`].
     pub fn is_holistic(self) -> bool {
-        matches!(self, Self::CountDistinct | Self::Mode | Self::Quantile(_))
+        matches!(
+            self,
+            Self::CountDistinct
+                | Self::ValueCounts { .. }
+                | Self::Entropy
+                | Self::Mode
+                | Self::Quantile(_)
+        )
+    }
+
+    /// Whether an answer from a record is a list.
+    pub fn gives_list(self) -> bool {
+        let of_values = matches!(
+            self,
+            Self::TopK { .. }
+                | Self::BottomK { .. }
+                | Self::TopKBy { .. }
+                | Self::BottomKBy { .. }
+                | Self::FirstK { .. }
+                | Self::LastK { .. }
+                | Self::LastDistinct { .. }
+        );
+        of_values || matches!(self, Self::Ohlc | Self::Histogram(_))
     }
 
     /// Whether it is user-defined with an inverse.
@@ -169,7 +216,11 @@ impl Kind {
     /// Whether it needs a second column.
     pub fn takes_by(self) -> bool {
         let hitters = matches!(self, Self::Sketch(SketchRequest::Hitters { .. }));
-        hitters || self.is_of_pairs() || matches!(self, Self::ArgMin | Self::ArgMax)
+        let selects = matches!(
+            self,
+            Self::ArgMin | Self::ArgMax | Self::TopKBy { .. } | Self::BottomKBy { .. }
+        );
+        hitters || selects || self.is_of_pairs()
     }
 
     /// Whether it is over pairs of values: two columns that are missing in the same rows.
@@ -205,13 +256,21 @@ impl Kind {
             "lag" => return Some(Self::Lag { k: number }),
             "first_k" => return Some(Self::FirstK { k: number }),
             "last_k" => return Some(Self::LastK { k: number }),
+            "last_distinct" => return Some(Self::LastDistinct { k: number }),
             "bottom_k" => return Some(Self::BottomK { k: number }),
+            "top_k_by" => return Some(Self::TopKBy { k: number }),
+            "bottom_k_by" => return Some(Self::BottomKBy { k: number }),
+            "value_counts" => return Some(Self::ValueCounts { top: number }),
+            "entropy" => return Some(Self::Entropy),
             "count_distinct" => return Some(Self::CountDistinct),
             "mode" => return Some(Self::Mode),
             _ => {}
         }
         if let Some(which) = name.strip_prefix("quantile ") {
             return Quantile::parse(which).map(Self::Quantile);
+        }
+        if let Some(edges) = name.strip_prefix("histogram ") {
+            return Edges::parse(edges).map(Self::Histogram);
         }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         let plain = found.map(|(_, kind)| *kind);
@@ -265,6 +324,7 @@ impl AggSpec {
             | Kind::MaxCount
             | Kind::CountDistinct
             | Kind::Changes
+            | Kind::LongestRun
             | Kind::MaxGap
             | Kind::MinGap => AnswerType::I64,
             Kind::Any | Kind::All => AnswerType::Bool,
@@ -282,14 +342,12 @@ impl AggSpec {
             | Kind::Intercept
             | Kind::RSquared
             | Kind::Rate
+            | Kind::Entropy
             | Kind::MeanGap
             | Kind::StddevGap => AnswerType::F64,
-            Kind::Collect
-            | Kind::TopK { .. }
-            | Kind::BottomK { .. }
-            | Kind::FirstK { .. }
-            | Kind::LastK { .. }
-            | Kind::Ohlc => AnswerType::List(of),
+            Kind::Histogram(_) => AnswerType::List(DType::I64),
+            Kind::Collect | Kind::ValueCounts { .. } => AnswerType::List(of),
+            kind if kind.gives_list() => AnswerType::List(of),
             _ if of == DType::F64 => AnswerType::F64,
             _ => AnswerType::I64,
         }

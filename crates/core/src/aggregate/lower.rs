@@ -127,6 +127,14 @@ impl AggSpec {
             Kind::BottomK { k } => lower.at[0] = part(Op::Best { k, min: true }),
             Kind::FirstK { k } => lower.at[0] = part(Op::Ends { k, last: false }),
             Kind::LastK { k } => lower.at[0] = part(Op::Ends { k, last: true }),
+            Kind::LastDistinct { k } => lower.at[0] = part(Op::LastDistinct { k }),
+            Kind::LongestRun => lower.at[0] = part(Op::Run) + 3,
+            Kind::Histogram(edges) => lower.at[0] = part(Op::Bins(edges)),
+            Kind::TopKBy { k } | Kind::BottomKBy { k } => {
+                let by = self.by.expect("pairs have two columns");
+                let min = matches!(self.kind, Kind::BottomKBy { .. });
+                lower.at[0] = component(Op::BestBy { k, min, by }, col, dtypes[by]);
+            }
             Kind::Lag { k } => {
                 lower.at[0] = part(Op::Ends {
                     k: k + 1,
@@ -201,10 +209,14 @@ impl AggSpec {
                     _ => Op::BitXor,
                 });
             }
-            Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("no monoid"),
             Kind::Collect | Kind::Sketch(_) | Kind::Native(_) | Kind::Udaf { .. } => {
                 unreachable!("no record is planned for it")
             }
+            Kind::CountDistinct
+            | Kind::ValueCounts { .. }
+            | Kind::Entropy
+            | Kind::Mode
+            | Kind::Quantile(_) => unreachable!("no monoid"),
         }
         lower
     }
@@ -266,7 +278,7 @@ impl Lower {
         match (self.n.map(|n| words[n]), self.kind) {
             (Some(0), _) => Answer::Null,
             (Some(count), _) => self.of_some(words, count as f64),
-            (None, Kind::Count | Kind::Changes) => Answer::I64(words[at] as i64),
+            (None, Kind::Count | Kind::Changes | Kind::LongestRun) => Answer::I64(words[at] as i64),
             (None, Kind::Sum) => {
                 let sum = Twofold::from_words(&words[at..]);
                 if sum.is_empty() {
@@ -285,7 +297,19 @@ impl Lower {
                 };
                 Answer::List(words.iter().map(value).collect())
             }
-            (None, Kind::FirstK { .. } | Kind::LastK { .. }) => {
+            (None, Kind::Histogram(edges)) => {
+                let counts = words[at..at + edges.bins()].iter();
+                Answer::List(counts.map(|count| Cell::I64(*count as i64)).collect())
+            }
+            (None, Kind::TopKBy { .. } | Kind::BottomKBy { .. }) => {
+                let items = words[at + 1..].chunks_exact(2).take(words[at] as usize);
+                Answer::List(
+                    items
+                        .map(|item| Cell::of_bits(item[1], self.dtype))
+                        .collect(),
+                )
+            }
+            (None, Kind::FirstK { .. } | Kind::LastK { .. } | Kind::LastDistinct { .. }) => {
                 let words = words[at + 1..=at + words[at] as usize].iter();
                 Answer::List(words.map(|word| Cell::of_bits(*word, self.dtype)).collect())
             }
@@ -408,8 +432,7 @@ impl Lower {
                     run.put((words[n] > 0).then(value));
                 }
             }
-            (Kind::TopK { .. } | Kind::BottomK { .. } | Kind::Ohlc, _) => return false,
-            (Kind::FirstK { .. } | Kind::LastK { .. }, _) => return false,
+            (kind, _) if kind.gives_list() => return false,
             _ => {
                 for words in partials {
                     match self.answer::<i64>(words) {

@@ -6,6 +6,7 @@
 //! here, and never per item.
 
 pub mod any_word;
+pub mod bins;
 pub mod collect;
 pub mod column;
 mod common;

@@ -1,5 +1,7 @@
 //! The operations of a record's components, and the words that each takes.
 
+use super::bins::Edges;
+
 /// One operation. Field `n` and `sum` are the word offsets of the components that
 /// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +109,22 @@ pub enum Op {
         k: u32,
         last: bool,
     },
+    /// The number of values, up to k, and the last k distinct ones, the latest last.
+    LastDistinct {
+        k: u32,
+    },
+    /// The number of values, the lengths of the runs of true ones at both ends, and that of
+    /// the longest.
+    Run,
+    /// The number of values in each bin.
+    Bins(Edges),
+    /// The number of pairs, up to k, and of the k most extreme `by` the words and the values
+    /// of `col`, the most extreme first.
+    BestBy {
+        k: u32,
+        min: bool,
+        by: usize,
+    },
     /// The number of values, up to k, and the words of the k most extreme values, the most
     /// extreme first.
     Best {
@@ -129,9 +147,13 @@ impl Op {
             | Self::Fall { .. }
             | Self::Gap { .. } => 1,
             Self::Arg { .. } | Self::ProductF => 3,
-            Self::Changes => 4,
+            Self::Changes | Self::Run => 4,
             Self::Rises => 5,
-            Self::Best { k, .. } | Self::Ends { k, .. } => 1 + k as usize,
+            Self::Best { k, .. } | Self::Ends { k, .. } | Self::LastDistinct { k } => {
+                1 + k as usize
+            }
+            Self::BestBy { k, .. } => 1 + 2 * k as usize,
+            Self::Bins(edges) => edges.bins(),
             _ => 2,
         }
     }
@@ -148,6 +170,9 @@ impl Op {
                 | Self::Gap { .. }
                 | Self::GapSquares { .. }
                 | Self::Ends { .. }
+                | Self::LastDistinct { .. }
+                | Self::Run
+                | Self::BestBy { .. }
         )
     }
 
@@ -165,6 +190,7 @@ impl Op {
                 | Self::SumSquaresI
                 | Self::SumSquaresF
                 | Self::BitXor
+                | Self::Bins(_)
         )
     }
 

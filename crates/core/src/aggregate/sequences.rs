@@ -1,6 +1,8 @@
 //! Components of the order of values: rises, changes, the fall from the greatest value so
 //! far, and the first or the last few values.
 
+use std::collections::HashSet;
+
 use super::packing::presence::{NONE, VALUE};
 use super::packing::{get_i128, put, put_i128};
 use super::twofold::Twofold;
@@ -12,6 +14,8 @@ const RISES: usize = 5;
 /// The words of a component of changes: their number, the first and the last value, and
 /// whether there is one.
 const CHANGES: usize = 4;
+/// As many values are searched one by one; more are hashed.
+const FEW: usize = 16;
 
 pub fn rises_of_one(bits: u64, dtype: DType) -> [u64; 5] {
     let sum = match dtype {
@@ -136,6 +140,63 @@ pub fn join_ends(a: &[u64], b: &[u64], k: usize, last: bool, out: &mut [u64]) {
     out[1 + count..=k].fill(0);
 }
 
+/// The number of values, and the last `k` distinct ones of both by latest occurrence.
+pub fn join_distinct(a: &[u64], b: &[u64], k: usize, out: &mut [u64]) {
+    let [older, younger] = [a, b].map(|side| &side[1..=side[0] as usize]);
+    last_distinct(
+        younger.iter().rev().chain(older.iter().rev()).copied(),
+        k,
+        out,
+    );
+}
+
+/// The number of values, and the first `k` distinct ones of an order that begins with the
+/// latest; they are written in the order of time.
+pub fn last_distinct(latest_first: impl Iterator<Item = u64>, k: usize, out: &mut [u64]) {
+    let mut found: Vec<u64> = Vec::new();
+    let mut seen = HashSet::new();
+    for value in latest_first {
+        if found.len() == k {
+            break;
+        }
+        let is_new = match found.len() {
+            0..FEW => !found.contains(&value),
+            _ => {
+                if seen.is_empty() {
+                    seen.extend(found.iter().copied());
+                }
+                seen.insert(value)
+            }
+        };
+        if is_new {
+            found.push(value);
+        }
+    }
+    let words = found.iter().rev().chain(std::iter::repeat(&0));
+    out[0] = found.len() as u64;
+    for (word, value) in out[1..=k].iter_mut().zip(words) {
+        *word = *value;
+    }
+}
+
+/// Words of a component of runs: `out := a ⊗ b`.
+pub fn join_runs(a: &[u64], b: &[u64], out: &mut [u64]) {
+    let [all, ahead, behind, most] = [0, 1, 2, 3];
+    let whole = |side: &[u64], run: usize| side[run] == side[all];
+    // Words of a damaged snapshot may add up to more than 64 bits.
+    let across = a[behind].wrapping_add(b[ahead]);
+    let first = match whole(a, ahead) {
+        true => a[ahead].wrapping_add(b[ahead]),
+        false => a[ahead],
+    };
+    let last = match whole(b, behind) {
+        true => a[behind].wrapping_add(b[behind]),
+        false => b[behind],
+    };
+    let longest = a[most].max(b[most]).max(across);
+    put(out, 0, [a[all].wrapping_add(b[all]), first, last, longest]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +221,37 @@ mod tests {
         assert_eq!(ends(&[5, 6, 7], 2, true), [2, 6, 7]);
         assert_eq!(ends(&[5], 2, true), [1, 5, 0]);
         assert_eq!(ends(&[], 1, false), [0, 0]);
+    }
+
+    #[test]
+    fn distinct_values_are_ordered_by_their_latest_occurrence() {
+        let join = |a: &[u64], b: &[u64], k: usize| {
+            let mut out = vec![9; k + 1];
+            join_distinct(a, b, k, &mut out);
+            out
+        };
+        assert_eq!(join(&[3, 1, 2, 3], &[2, 2, 4, 0], 3), [3, 3, 2, 4]);
+        assert_eq!(join(&[1, 7, 0], &[0, 0, 0], 2), [1, 7, 0]);
+        // More than are searched one by one.
+        let many: Vec<u64> = (0..40).chain(10..20).rev().collect();
+        let mut out = [9; 36];
+        last_distinct(many.into_iter(), 35, &mut out);
+        let expected = (5..10).chain(20..40).chain(10..20);
+        assert_eq!(out[1..], expected.collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn runs_join_where_both_sides_are_true() {
+        let join = |a: [u64; 4], b: [u64; 4]| {
+            let mut out = [9; 4];
+            join_runs(&a, &b, &mut out);
+            out
+        };
+        let (yes, no) = ([1, 1, 1, 1], [1, 0, 0, 0]);
+        assert_eq!(join(yes, yes), [2, 2, 2, 2]);
+        assert_eq!(join(join(yes, no), join(yes, yes)), [4, 1, 2, 2]);
+        assert_eq!(join(join(no, yes), join(yes, no)), [4, 0, 0, 2]);
+        assert_eq!(join([0; 4], yes), yes);
     }
 
     #[test]

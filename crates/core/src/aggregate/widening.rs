@@ -157,7 +157,8 @@ pub fn partial(
     for new in to {
         new.identity(out);
         let before = component(&|op| replaced_by(op, new.op), new)?;
-        let by_widened = matches!(new.op, Op::Arg { by, .. } if widened[by]);
+        let by_widened =
+            matches!(new.op, Op::Arg { by, .. } | Op::BestBy { by, .. } if widened[by]);
         let counts = matches!(new.op, Op::Rows | Op::Count);
         if counts || !widened[new.col] && !by_widened {
             out[new.words()].copy_from_slice(&old[before..before + new.op.words()]);
@@ -228,6 +229,20 @@ fn convert(new: &Component, old: &[u64], widened: &[bool], out: &mut [u64]) -> R
                 out[at + place] = word(old[place] as i64, min) as u64;
             }
         }
+        Op::BestBy { min, by, .. } => {
+            out[at] = old[0];
+            let items = old[1..].chunks_exact(2).take(old[0] as usize);
+            for (item, new_item) in items.zip(out[at + 1..].chunks_exact_mut(2)) {
+                new_item[0] = match widened[by] {
+                    true => word(item[0] as i64, min) as u64,
+                    false => item[0],
+                };
+                new_item[1] = match widened[new.col] {
+                    true => bits(item[1]),
+                    false => item[1],
+                };
+            }
+        }
         Op::Rises if old[4] == presence::VALUE => {
             let [sum, error] = twofold(get_i128(old, 0)).to_words();
             put(out, at, [sum, error, bits(old[2]), bits(old[3]), old[4]]);
@@ -236,7 +251,7 @@ fn convert(new: &Component, old: &[u64], widened: &[bool], out: &mut [u64]) -> R
             put(out, at, [old[0], bits(old[1]), bits(old[2]), old[3]]);
         }
         Op::Fall { .. } => out[at] = (old[0] as f64).to_bits(),
-        Op::Ends { .. } => {
+        Op::Ends { .. } | Op::LastDistinct { .. } => {
             out[at] = old[0];
             for place in 1..=old[0] as usize {
                 out[at + place] = bits(old[place]);

@@ -222,13 +222,16 @@ fn best(values: &[Cell<i64>], k: u32, min: bool) -> Answer<i64> {
         }
     });
     sorted.truncate(k as usize);
-    // All NaNs are one value, and the two zeros are one value.
-    let plain = sorted.into_iter().map(|cell| match cell {
+    Answer::List(sorted.into_iter().map(plain).collect())
+}
+
+/// All NaNs are one value, and the two zeros are one value.
+fn plain(cell: Cell<i64>) -> Cell<i64> {
+    match cell {
         Cell::F64(value) if value.is_nan() => Cell::F64(f64::NAN),
         Cell::F64(value) => Cell::F64(value + 0.0),
         cell => cell,
-    });
-    Answer::List(plain.collect())
+    }
 }
 
 fn bitwise(spec: &AggSpec, values: &[Cell<i64>]) -> Answer<i64> {
@@ -309,6 +312,44 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::LastK { k } => {
             let from = values.len().saturating_sub(k as usize);
             Answer::List(values[from..].to_vec())
+        }
+        Kind::LastDistinct { k } => {
+            let word = |cell: &Cell<i64>| extreme_word(cell.bits().unwrap(), dtype, false);
+            let again = |at: usize| {
+                values[at + 1..]
+                    .iter()
+                    .any(|v| word(v) == word(&values[at]))
+            };
+            let last = (0..values.len()).filter(|at| !again(*at));
+            let last: Vec<Cell<i64>> = last.map(|at| plain(values[at].clone())).collect();
+            Answer::List(last[last.len().saturating_sub(k as usize)..].to_vec())
+        }
+        Kind::TopKBy { k } | Kind::BottomKBy { k } => {
+            let min = matches!(spec.kind, Kind::BottomKBy { .. });
+            let mut pairs: Vec<&Row> = rows
+                .iter()
+                .filter(|row| !row.contains(&Cell::Null))
+                .collect();
+            let key = |row: &Row| extreme_word(row[1].bits().unwrap(), dtype, min);
+            pairs.sort_by_key(|row| std::cmp::Reverse(key(row)));
+            Answer::List(
+                pairs
+                    .iter()
+                    .take(k as usize)
+                    .map(|row| row[0].clone())
+                    .collect(),
+            )
+        }
+        Kind::LongestRun => {
+            let runs = floats.split(|value| *value == 0.0).map(<[f64]>::len);
+            Answer::I64(runs.max().unwrap_or(0) as i64)
+        }
+        Kind::Histogram(edges) => {
+            let bins = values.iter().filter_map(Cell::bits);
+            let bins: Vec<usize> = bins.map(|bits| edges.bin(bits, dtype)).collect();
+            let count = |bin| bins.iter().filter(|other| **other == bin).count();
+            let counts = (0..edges.bins()).map(|bin| Cell::I64(count(bin) as i64));
+            Answer::List(counts.collect())
         }
         Kind::Lag { k } => {
             let place = values.len().checked_sub(1 + k as usize);
@@ -464,7 +505,11 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
             let logs: Vec<f64> = floats.iter().map(|value| value.ln()).collect();
             Answer::F64((exact_sum(&logs) / n).exp())
         }
-        Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("answered above"),
+        Kind::CountDistinct
+        | Kind::ValueCounts { .. }
+        | Kind::Entropy
+        | Kind::Mode
+        | Kind::Quantile(_) => unreachable!("answered above"),
     }
 }
 

@@ -13,7 +13,8 @@ pub fn kinds() -> Vec<Kind> {
         "0.37 nearest",
     ];
     let quantiles = texts.map(|text| Kind::Quantile(Quantile::parse(text).expect("one")));
-    let mut kinds = vec![Kind::CountDistinct, Kind::Mode, Kind::Sum];
+    let mut kinds = vec![Kind::CountDistinct, Kind::Mode, Kind::Sum, Kind::Entropy];
+    kinds.extend([0, 2].map(|top| Kind::ValueCounts { top }));
     kinds.extend(quantiles);
     kinds
 }

@@ -53,7 +53,12 @@ fn specs() -> Vec<AggSpec> {
         specs.push(of(("", Kind::Lag { k })));
         specs.push(of(("", Kind::FirstK { k })));
         specs.push(of(("", Kind::LastK { k })));
+        specs.push(of(("", Kind::LastDistinct { k })));
+        specs.push(of(("", Kind::TopKBy { k })));
+        specs.push(of(("", Kind::BottomKBy { k })));
     }
+    let edges = Kind::parse("histogram -1e16 -1 0.25 1 1e15", 0);
+    specs.push(of(("", edges.expect("edges that ascend"))));
     for kind in [Kind::Skewness, Kind::Kurtosis] {
         specs.push(AggSpec {
             ddof: 0,

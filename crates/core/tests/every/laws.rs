@@ -21,7 +21,11 @@ fn catalogue() -> Vec<AggSpec> {
         Kind::Lag { k: 2 },
         Kind::FirstK { k: 3 },
         Kind::LastK { k: 3 },
+        Kind::LastDistinct { k: 3 },
+        Kind::TopKBy { k: 3 },
+        Kind::BottomKBy { k: 3 },
     ]);
+    kinds.extend(Kind::parse("histogram -1 0.5 2", 0));
     // So small that they become dense soon.
     let sketches = [
         "bloom:256:3",

@@ -7,6 +7,8 @@
 //! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`RankSet`])
 //! - modes: counts by rank below a tree of maxima ([`ModeTree`])
 //! - distinct counts: counts by code ([`DistinctCounts`])
+//! - values with their counts: a tree of counts and ranks ([`CountOrder`])
+//! - entropies: counts by code, and how many values have each ([`CountsOfCounts`])
 //! - positions of extremes: a deque of candidates ([`MonotonicDeque`]); whole tables only
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
 //!   tables only
@@ -36,7 +38,7 @@ use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
 use first_occurrence::FirstOccurrence;
 use monotonic_deque::MonotonicDeque;
-use multiset::{DistinctCounts, ModeTree, RankSet, WindowMultiset};
+use multiset::{CountOrder, CountsOfCounts, DistinctCounts, ModeTree, RankSet, WindowMultiset};
 use sliding_hll::SlidingHll;
 
 /// Whether a multiset answers an aggregation faster than its monoid.
@@ -229,6 +231,12 @@ impl HolisticRun<'_, '_, '_> {
         }
         if any(|kind| kind == Kind::CountDistinct) {
             self.spans(&mut DistinctCounts::new(column, aggs))?;
+        }
+        if any(|kind| matches!(kind, Kind::ValueCounts { .. })) {
+            self.spans(&mut CountOrder::new(column, aggs))?;
+        }
+        if any(|kind| kind == Kind::Entropy) {
+            self.spans(&mut CountsOfCounts::new(column, aggs))?;
         }
         Ok(())
     }

@@ -1,10 +1,13 @@
 //! Multisets of a window's values, which rows enter and leave in any order.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::bits::BitSet;
 use super::codes::Codes;
 use super::rank_chunk::{NONE, RankChunk};
 use super::{IndexedKind, WordColumn};
-use crate::aggregate::holistic::{NAN, Quantile, between, value_of};
+use crate::aggregate::holistic::{NAN, Quantile, between, entropy, value_counts, value_of};
 use crate::aggregate::{Answer, DType, Kind};
 
 /// The values of the rows of one window.
@@ -289,5 +292,150 @@ impl WindowMultiset for DistinctCounts<'_> {
         self.aggs
             .iter()
             .for_each(|index| put(*index, Answer::I64(self.distinct)));
+    }
+}
+
+/// Values with their counts, in the order of these.
+pub(super) struct CountOrder<'a> {
+    column: &'a WordColumn<'a>,
+    /// With the most values of an answer, or 0 for all.
+    aggs: Vec<(usize, u32)>,
+    chunk: RankChunk,
+    counts: Vec<u32>,
+    order: BTreeSet<(Reverse<u32>, u32)>,
+}
+
+impl<'a> CountOrder<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, aggs: &[IndexedKind]) -> Self {
+        let counted = aggs.iter().filter_map(|(index, kind)| match kind {
+            Kind::ValueCounts { top } => Some((*index, *top)),
+            _ => None,
+        });
+        Self {
+            column,
+            aggs: counted.collect(),
+            chunk: RankChunk::default(),
+            counts: Vec::new(),
+            order: BTreeSet::new(),
+        }
+    }
+
+    fn set(&mut self, rank: u32, by: impl Fn(u32) -> u32) {
+        let count = &mut self.counts[rank as usize];
+        if *count > 0 {
+            self.order.remove(&(Reverse(*count), rank));
+        }
+        *count = by(*count);
+        if *count > 0 {
+            self.order.insert((Reverse(*count), rank));
+        }
+    }
+}
+
+impl WindowMultiset for CountOrder<'_> {
+    fn end(&self) -> usize {
+        self.chunk.end()
+    }
+
+    fn renew(&mut self, from: usize, to: usize) {
+        self.chunk.sort(&self.column.words, from, to, false);
+        self.counts.clear();
+        self.counts.resize(self.chunk.sorted.len(), 0);
+        self.order.clear();
+    }
+
+    fn enter(&mut self, position: usize) {
+        let rank = self.chunk.rank(position);
+        if rank != NONE {
+            self.set(rank, |count| count + 1);
+        }
+    }
+
+    fn leave(&mut self, position: usize) {
+        let rank = self.chunk.rank(position);
+        if rank != NONE {
+            self.set(rank, |count| count - 1);
+        }
+    }
+
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+        let (sorted, dtype) = (&self.chunk.sorted, self.column.dtype);
+        for (index, top) in &self.aggs {
+            let order = self.order.iter();
+            let counts = order.map(|(count, rank)| (count.0, sorted[*rank as usize]));
+            put(*index, value_counts(*top, dtype, counts));
+        }
+    }
+}
+
+/// Entropies: counts by code, and how many values have each count. A window of n rows has
+/// at most √(2n) different counts.
+pub(super) struct CountsOfCounts<'a> {
+    codes: Codes<'a>,
+    aggs: Vec<usize>,
+    counts: Vec<u32>,
+    values: BTreeMap<u32, u32>,
+}
+
+impl<'a> CountsOfCounts<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, aggs: &[IndexedKind]) -> Self {
+        let entropies = aggs.iter().filter(|(_, kind)| *kind == Kind::Entropy);
+        Self {
+            codes: Codes::new(&column.words),
+            aggs: entropies.map(|(index, _)| *index).collect(),
+            counts: Vec::new(),
+            values: BTreeMap::new(),
+        }
+    }
+
+    fn set(&mut self, position: usize, by: impl Fn(u32) -> u32) {
+        let code = self.codes.at(position);
+        if code == NONE {
+            return;
+        }
+        let count = &mut self.counts[code as usize];
+        if *count > 0 {
+            let with = self
+                .values
+                .get_mut(count)
+                .expect("the value has this count");
+            *with -= 1;
+            if *with == 0 {
+                self.values.remove(count);
+            }
+        }
+        *count = by(*count);
+        if *count > 0 {
+            *self.values.entry(*count).or_default() += 1;
+        }
+    }
+}
+
+impl WindowMultiset for CountsOfCounts<'_> {
+    fn end(&self) -> usize {
+        self.codes.end()
+    }
+
+    fn renew(&mut self, from: usize, to: usize) {
+        let different = self.codes.take_in(from, to);
+        self.counts.clear();
+        self.counts.resize(different, 0);
+        self.values.clear();
+    }
+
+    fn enter(&mut self, position: usize) {
+        self.set(position, |count| count + 1);
+    }
+
+    fn leave(&mut self, position: usize) {
+        self.set(position, |count| count - 1);
+    }
+
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+        let counts = self.values.iter().map(|(count, values)| (*count, *values));
+        let answer: Answer<i64> = entropy(counts);
+        self.aggs
+            .iter()
+            .for_each(|index| put(*index, answer.clone()));
     }
 }

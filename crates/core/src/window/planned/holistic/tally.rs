@@ -81,6 +81,15 @@ impl<T: Clone> Tally<T> {
             .map(|(_, word)| *word)
     }
 
+    /// The words with their counts, the most frequent first, of these the smallest.
+    ///
+    /// # Panics
+    /// If the tally has no order.
+    pub fn by_count(&self) -> impl Iterator<Item = (u32, i64)> {
+        let order = self.order.as_ref().expect("kept in order");
+        order.iter().map(|(count, word)| (count.0, *word))
+    }
+
     /// The value of a word.
     pub fn object(&self, word: i64) -> Option<&T> {
         self.counts.get(&word)?.1.as_ref()

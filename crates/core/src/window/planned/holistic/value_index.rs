@@ -5,7 +5,7 @@ use super::ranks::Ranks;
 use super::rows::{Row, Rows};
 use super::tally::Tally;
 use crate::aggregate::collect::Element;
-use crate::aggregate::holistic::{NAN, answer_over, value_of, word_of};
+use crate::aggregate::holistic::{NAN, answer_over, entropy_of, value_counts, value_of, word_of};
 use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{Answer, Cell, DType, Kind, extreme_value};
 use crate::monoid::Entry;
@@ -18,15 +18,15 @@ use crate::window::{Batch, Ties, Window};
 pub(super) struct Needs {
     pub(super) ranks: bool,
     pub(super) tally: bool,
-    /// Whether the tally keeps modes.
+    /// Whether the tally keeps values in the order of their counts.
     pub(super) most: bool,
 }
 
 impl Needs {
     pub(super) fn add(&mut self, kind: Kind) {
         self.ranks |= matches!(kind, Kind::Quantile(_));
-        self.tally |= matches!(kind, Kind::CountDistinct | Kind::Mode);
-        self.most |= kind == Kind::Mode;
+        self.tally |= !matches!(kind, Kind::Quantile(_));
+        self.most |= matches!(kind, Kind::Mode | Kind::ValueCounts { .. });
     }
 }
 
@@ -262,6 +262,14 @@ impl<T: Element> ValueIndex<T> {
                 quantile.answer(self.dtype, counts, |rank| ranks.word(rank))
             }
             (Kind::CountDistinct, _, Some(tally)) => Answer::I64(tally.distinct() as i64),
+            (Kind::Entropy, _, Some(tally)) => {
+                let counts = tally.counts().into_iter();
+                entropy_of(counts.map(|(_, count)| count).collect())
+            }
+            (Kind::ValueCounts { top }, _, Some(tally)) if tally.is_ordered() => match self.dtype {
+                DType::Object => self.counted(tally.by_count()),
+                dtype => value_counts(top, dtype, tally.by_count()),
+            },
             (Kind::Mode, _, Some(tally)) if tally.is_ordered() => {
                 let mut most = tally.most_frequent();
                 if self.dtype == DType::Object {
@@ -282,14 +290,27 @@ impl<T: Element> ValueIndex<T> {
 
     /// The answer over some words of this column.
     pub(super) fn answer_over(&self, kind: Kind, words: &mut [i64]) -> Answer<T> {
-        if self.dtype != DType::Object || kind == Kind::CountDistinct {
+        if self.dtype != DType::Object || matches!(kind, Kind::CountDistinct | Kind::Entropy) {
             return answer_over(kind, self.dtype, words);
         }
         let mut tally = Tally::<()>::new(true);
         for word in words {
             tally.add(*word, None);
         }
-        self.objects(tally.most_frequent())
+        match kind {
+            Kind::ValueCounts { .. } => self.counted(tally.by_count()),
+            _ => self.objects(tally.most_frequent()),
+        }
+    }
+
+    /// Objects with their counts, which the caller puts in order.
+    fn counted(&self, words: impl Iterator<Item = (u32, i64)>) -> Answer<T> {
+        let tally = self.tally.as_ref().expect("objects are tallied");
+        let item = |(count, word)| {
+            let object = tally.object(word)?.clone();
+            Some((Cell::Object(object), u64::from(count), 0))
+        };
+        Answer::Hitters(words.filter_map(item).collect())
     }
 
     /// Objects, of which the caller picks.
