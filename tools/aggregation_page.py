@@ -159,7 +159,8 @@ def _is_blob(value: Any) -> bool:
 
 
 def _example(name: str) -> Aggregation:
-    made: Aggregation = getattr(aggregations, name)()
+    needed = {"edges": [0.0]} if name == "histogram" else {}
+    made: Aggregation = getattr(aggregations, name)(**needed)
     return made
 
 

@@ -124,12 +124,14 @@ _NAMES = {
     "covariance": "cov covar covarsamp",
     "covariance(ddof=0)": "covarpop",
     "drawdown": "maxdrawdown",
+    "entropy": "shannon shannonentropy",
     "first": "anyvalue arbitrary earliest firstvalue",
     "first_k": "firstn head",
     "geometric_mean": "geomean gmean",
     "heavy_hitters": "approxtopcount approxtopk frequentitems mostfrequent spacesaving "
     "topfrequent topkapprox",
     "increase": "deltasum",
+    "histogram": "bins hist histogramnumeric widthbucket",
     "hopping": "datetrunc grouper groupbydynamic hop hoppingwindow resample "
     "timebucket timewindow tumble tumbling tumblingwindow",
     "intercept": "regrintercept",
@@ -138,6 +140,7 @@ _NAMES = {
     "lag": "previous prev shift",
     "last": "anylast lastvalue latest mostrecent",
     "last_k": "grouparraylast lastn lastvalues tail",
+    "longest_run": "longeststreak runlength streak",
     "max": "maximum",
     "mean": "average avg favg",
     "median": "medianexact",
@@ -160,6 +163,7 @@ _NAMES = {
     "sum": "fsum kahansum sumkahan sumwithoverflow total",
     "sum_of_squares": "sumsq sumsquares sumsquared",
     "top_k": "largest maxn nlargest topn",
+    "value_counts": "frequencies frequency mapcount summap",
     "variance": "var varsamp",
     "variance(ddof=0)": "varpop variancepop",
     "weighted_mean": "avgweighted vwap wavg weightedaverage weightedavg wmean",
@@ -190,13 +194,11 @@ _WAYS = {
     "the column": "percentiledisc quantiledisc quantileexacthigh quantileexactlow "
     "quantilelow quantilehigh",
     "sw.top_k gives the largest values, sw.heavy_hitters the most frequent": "topk",
-    "name the value in by=, and aggregate with sw.count()": "histogram "
-    "histogramnumeric frequency valuecounts",
     "subtract sw.count('x') from sw.count()": "countnull nullcount",
     "windows end at the rows of another table with sw.rolling(..., at=)": ""
     "asof asofjoin joinasof mergeasof pointintime",
     "sw.rolling has a window per row, sw.hopping windows on a grid": "over sliding",
-    _OWN: "autocorr cumulate entropy ema ewm ewma ewmmean "
+    _OWN: "autocorr cumulate ema ewm ewma ewmmean "
     "exponentialmovingaverage lead mad mae mape mediandeviation meanabsolutedeviation "
     "rms rmse sketch trimmedmean zscore",
 }

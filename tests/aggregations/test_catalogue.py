@@ -37,10 +37,10 @@ def aggregations():
         by = "y" if record.second not in ("", "time") else None
         of = "text" if DEFINITIONS[kind].text else "x"
         of = None if kind in OF_TIMES else of
-        k = PARAMETERS.get(kind, {}).get("k", 0)
+        more = PARAMETERS.get(kind, {})
         for where in (None, "flag"):
             for ddof in (1, 0) if "ddof" in record.parameters else (1,):
-                yield Aggregation(kind, of, by, ddof, where, k)
+                yield Aggregation(kind, of, by, ddof, where, **more)
     yield sw.count()
     yield sw.count(where="flag")
     for kind in OVER_TIME:

@@ -29,9 +29,7 @@ def test_a_table_has_a_column_per_share() -> None:
         *("d_p50_3", "d_p99_9_3", "d_p0_3", "d_p50_9", "d_p99_9_9", "d_p0_9"),
     ]
     assert out["d_p50_3"].to_pylist() == [4.0, 4.0, 2.5, 5.0]
-    hops = [
-        sw.hopping(ROWS, on="t", window=2, aggs=aggs) for aggs in (SEVERAL, APART)
-    ]
+    hops = [sw.hopping(ROWS, on="t", window=2, aggs=aggs) for aggs in (SEVERAL, APART)]
     assert hops[0].equals(hops[1])
 
 

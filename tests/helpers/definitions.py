@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial, reduce
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import and_, mul, or_, xor
 from typing import Any
 
@@ -36,6 +36,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "lag": {"k": 2},
     "first_k": {"k": 3},
     "last_k": {"k": 3},
+    "last_distinct": {"k": 3},
+    "value_counts": {"top": 4},
+    "histogram": {"edges": (-1.0, 0.0, 2.5)},
     "quantile": {"q": 0.3},
     "approx_quantile": {"q": 0.5},
     "heavy_hitters": {"k": 2},
@@ -80,6 +83,9 @@ def values_of(agg: sw.Aggregation, rows: Sequence[Row], nan: str) -> list[Any]:
     if agg.kind in COMPARED:
         rows = [row for row in rows if is_there(row[agg.by], nan)]
         return [(row[agg.by], row[agg.of or "t"]) for row in rows]
+    if agg.record.second == "compared":
+        pairs = [(row[agg.by], row[agg.of]) for row in rows]
+        return [(by, of) for by, of in pairs if is_there(by, nan) and is_there(of, nan)]
     if agg.kind in OVER_TIME and agg.by is None:
         rows = [row for row in rows if is_there(row[agg.of], nan)]
         return [(row[agg.of], row["t"]) for row in rows]
@@ -290,6 +296,39 @@ def _ohlc(values: list[Any], _: Any) -> dict[str, Any]:
     return {"open": values[0], "high": high, "low": low, "close": values[-1]}
 
 
+def _last_distinct(values: list[Any], agg: Any) -> list[Any]:
+    later = (values[at + 1 :] for at in range(len(values)))
+    pairs = zip(values, later, strict=True)
+    last = [value for value, rest in pairs if not any(_equal(value, v) for v in rest)]
+    return last[-agg.k :]
+
+
+def _value_counts(values: list[Any], agg: Any) -> list[Any]:
+    found = [
+        {"value": math.nan if value is None else value, "count": count}
+        for value, count in _counts(values).items()
+    ]
+    found.sort(key=lambda one: (-one["count"], is_nan(one["value"]), one["value"]))
+    return found[: agg.top]
+
+
+def _entropy(values: list[Any], _: Any) -> float:
+    shares = [count / len(values) for count in _counts(values).values()]
+    return -math.fsum(share * math.log(share) for share in shares)
+
+
+def _histogram(values: list[Any], agg: Any) -> list[int]:
+    counts = [0] * (len(agg.edges) + 1)
+    for value in values:
+        counts[sum(is_nan(value) or value >= edge for edge in agg.edges)] += 1
+    return counts
+
+
+def _longest_run(values: list[Any], _: Any) -> int:
+    runs = (len([*run]) for is_true, run in groupby(values, key=bool) if is_true)
+    return max(runs, default=0)
+
+
 def _occurrences(values: list[Any], agg: Any, pick: Callable[..., Any]) -> int:
     best = extreme(values, agg, pick)
     return sum(_equal(value, best) for value in values)
@@ -337,6 +376,11 @@ def quantile(values: list[Any], q: float, interpolation: str) -> Any:
 
 
 def _best(values: list[Any], agg: Any, largest: bool) -> list[Any]:
+    if agg.by is not None:
+        best = sorted((by for by, _ in values if not is_nan(by)), reverse=largest)
+        rank = {by: at for at, by in reversed([*enumerate(best)])}
+        pairs = sorted(values, key=lambda pair: rank.get(pair[0], -1))
+        return [value for _, value in pairs[: agg.k]]
     nans = [value for value in values if is_nan(value)]
     rest = [value for value in values if not is_nan(value)]
     return (nans + sorted(rest, reverse=largest))[: agg.k]
@@ -394,6 +438,8 @@ DEFINITIONS = {
     ),
     "first_k": Definition(lambda v, agg: v[: agg.k], empty=[], objects=True),
     "last_k": Definition(lambda v, agg: v[-agg.k :], empty=[], objects=True),
+    "last_distinct": Definition(_last_distinct, empty=[], objects=True),
+    "longest_run": Definition(_longest_run, empty=0, objects=True),
     "concat": Definition(lambda v, _: v[0][:0].join(v), objects=True, text=True),
     "collect_distinct": Definition(_distinct, empty=[], objects=True),
     "top_k": Definition(partial(_best, largest=True), empty=[], objects=True),
@@ -406,4 +452,7 @@ DEFINITIONS = {
     ),
     "median": Definition(lambda v, _: quantile(v, 0.5, "linear"), law="holistic"),
     "mode": Definition(_mode, objects=True, law="holistic"),
+    "value_counts": Definition(_value_counts, [], objects=True, law="holistic"),
+    "entropy": Definition(_entropy, objects=True, law="holistic"),
+    "histogram": Definition(_histogram, [0] * 4, law="invertible"),
 }

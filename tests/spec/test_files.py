@@ -24,6 +24,8 @@ WORST = {"s": sw.sum("on"), "60": sw.max("1e5", where="yes"), "1:30": sw.min("~"
 VALUES: dict[str, list[Any]] = {
     "ddof": [0, 1],
     "k": [1, 7],
+    "top": [None, 3],
+    "edges": [[0.5, 2.0], [7.0]],
     "q": [0, 0.25, 1.0, [0.5, 0.99]],
     "interpolation": ["linear", "nearest"],
     "capacity": [10_000, 64],
@@ -50,6 +52,10 @@ def catalogue() -> list[Any]:
             options["unit"] = [None]
             found.append(pytest.param(sw.slope("y", unit="1h"), id="slope over time"))
         options["where"] = [None, "flag"]
+        if kind == "longest_run":  # of this column
+            options["where"] = ["flag"]
+        if kind in ("top_k", "bottom_k"):
+            found.append(pytest.param(make("x", 3), id=f"{kind} of one column"))
         if kind == "approx_quantile":
             options["q"] = [0.5, [0, 0.5, 1.0]]
         for chosen in itertools.product(*options.values()):

@@ -196,7 +196,6 @@ def test_names_of_other_libraries(name: str, meant: str) -> None:
         ("expanding", r"windows='36500d'"),
         ("topK", r"sw\.top_k gives the largest .* sw\.heavy_hitters the most frequent"),
         ("quantiles", r"sw\.quantile takes several"),
-        ("value_counts", r"by=.* sw\.count\(\)"),
         ("merge_asof", r"sw\.rolling\(\.\.\., at=\)"),
         ("sumDistinct", r"sw\.collect_distinct"),
         ("mad", r"sw\.aggregation makes one of your own"),

@@ -12,10 +12,11 @@ from slidewise.aggregations.records import kinds
 
 # Their values decide the type, or their columns hold other values.
 ELSEWHERE = {"concat", "collect_distinct", *BITS, "count_distinct", "quantile"}
-ELSEWHERE |= {"median", "mode"}
+ELSEWHERE |= {"median", "mode", "value_counts", "entropy"}
 # Each with a column of values and, if it needs one, a second column.
 PLAIN = {
     "top_k": sw.top_k("x", k=2),
+    "histogram": sw.histogram("x", edges=[1, 3]),
     **{kind: getattr(sw, kind)("x", "y") for kind in PAIRS},
     "arg_max": sw.arg_max("y", by="x"),
     "arg_min": sw.arg_min("x", by="y"),

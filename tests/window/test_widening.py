@@ -35,6 +35,8 @@ COLUMNS = {
     "intercept": lambda: sw.intercept("x", "y"),
     "arg_min": lambda: sw.arg_min("x", by="y"),
     "arg_max": lambda: sw.arg_max("y", by="x"),
+    "top_k": lambda: sw.top_k("x", 3, by="y"),
+    "bottom_k": lambda: sw.bottom_k("y", 3, by="x"),
     "collect": lambda: sw.collect("x"),
     "where": lambda: sw.sum("x", where="on"),
     "min_where": lambda: sw.min("x", where="on"),

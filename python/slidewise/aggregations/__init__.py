@@ -20,6 +20,7 @@ Costs are combines per row and window; a combine is a few machine operations.
 # ruff: noqa: F403, F405 - `__all__` lists the public functions of the modules
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.counting import *
+from slidewise.aggregations.distributions import *
 from slidewise.aggregations.holistic import *
 from slidewise.aggregations.lists import *
 from slidewise.aggregations.moments import *
@@ -78,6 +79,8 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "lag",
     "first_k",
     "last_k",
+    "last_distinct",
+    "longest_run",
     "concat",
     "collect_distinct",
     "top_k",
@@ -86,6 +89,9 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "quantile",
     "median",
     "mode",
+    "value_counts",
+    "entropy",
+    "histogram",
     "bloom",
     "approx_count_distinct",
     "approx_quantile",

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
+from math import isfinite
+from numbers import Real
 from typing import Any, Self
 
 from slidewise.aggregations.records import RECORDS, Record, kinds
@@ -40,6 +43,27 @@ def _share(given: Any) -> float:
     return float(given) + 0.0
 
 
+def _edges(given: object) -> tuple[float, ...]:
+    """The edges of bins, as floats."""
+    if not isinstance(given, Iterable) or isinstance(given, str | BYTES):
+        raise SpecError(f"edges= takes numbers that ascend, got {given!r:.60}")
+    edges = []
+    for edge in given:
+        if isinstance(edge, bool) or not isinstance(edge, Real):
+            raise SpecError(f"edges= takes numbers, got {edge!r:.60}")
+        if not isfinite(edge):
+            raise SpecError(f"edges= takes finite numbers, got {edge!r}: leave it out")
+        if float(edge) != edge:
+            raise SpecError(f"the edge {edge!r} is no float64: give one that is")
+        edges.append(float(edge) + 0.0)
+    if not 1 <= len(edges) <= _MAX_K:
+        raise SpecError(f"edges= takes from 1 to {_MAX_K} numbers, got {len(edges)}")
+    for edge, following in pairwise(edges):
+        if edge >= following:
+            raise SpecError(f"edges= must ascend, got {edge!r} before {following!r}")
+    return tuple(edges)
+
+
 def _percentile(q: float) -> str:
     """The name of a share: "p50" for 0.5, "p99_9" for 0.999."""
     digits = f"{Decimal(repr(q)) * 100:f}"
@@ -58,7 +82,7 @@ class Aggregation:
         kind: Its name, such as "sum".
         of: The column to aggregate, or None in a `Window` of plain values (and for
             `count` of rows).
-        by: The column to compare, for `arg_min` and `arg_max`; the second column, for
+        by: The column to compare, for `arg_max` and the like; the second column, for
             `covariance` and others of two columns.
         ddof: Delta degrees of freedom, for `variance` and the like.
         where: A column of booleans: only rows where it is true count.
@@ -66,6 +90,8 @@ class Aggregation:
         k: The number of values, for `top_k` and the like.
         q: The quantile from 0 to 1, for `quantile`; or several.
         interpolation: How `quantile` interpolates between two values.
+        top: The most values that `value_counts` lists; None for all.
+        edges: The edges of the bins of a `histogram`.
         unit: The unit of time of a `rate` or `slope`; None for one second, or 1 for
             integer times.
 
@@ -93,6 +119,8 @@ class Aggregation:
     windows: Any = field(default=None, kw_only=True)
     q: float | tuple[float, ...] = field(default=0.5, kw_only=True)
     interpolation: str = field(default="linear", kw_only=True)
+    top: int | None = field(default=None, kw_only=True)
+    edges: tuple[float, ...] = field(default=(), kw_only=True)
     unit: str | int | timedelta | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -120,6 +148,8 @@ class Aggregation:
             raise SpecError(f"ddof of {self.kind}() is 0 or {most}, got {ddof}")
         self._check_k()
         self._check_quantile()
+        self._check_top()
+        self._check_edges()
         self._check_unit()
 
     def _check_names(self) -> None:
@@ -165,7 +195,7 @@ class Aggregation:
             if (self.q, self.interpolation) != (0.5, "linear"):
                 raise SpecError(f"{self.kind}() takes no q= and no interpolation=")
             return
-        given: object = self.q
+        given: Any = self.q
         several = isinstance(given, Iterable) and not isinstance(given, str | BYTES)
         shares = tuple(map(_share, given)) if several else (_share(given),)
         if several and len({*shares}) < max(len(shares), 1):
@@ -176,6 +206,24 @@ class Aggregation:
                 f"interpolation= is one of {known}; got {self.interpolation!r}"
             )
         object.__setattr__(self, "q", shares if several else shares[0])
+
+    def _check_top(self) -> None:
+        if self.top is None:
+            return
+        if "top" not in self.record.parameters:
+            raise SpecError(f"{self.kind}() takes no top=")
+        top = as_int(self.top)
+        if top is None or not 1 <= top < 2**31:
+            raise SpecError(f"top must be 1 or more, or None for all, got {self.top!r}")
+        object.__setattr__(self, "top", top)
+
+    def _check_edges(self) -> None:
+        given: object = self.edges
+        if "edges" not in self.record.parameters:
+            if given != ():
+                raise SpecError(f"{self.kind}() takes no edges=")
+            return
+        object.__setattr__(self, "edges", _edges(given))
 
     def _check_unit(self) -> None:
         given: object = self.unit
@@ -245,8 +293,11 @@ class Aggregation:
             >>> import slidewise as sw
             >>> sw.covariance("x", "y").record.second
             'paired'
+            >>> sw.top_k("x", 2).record.second, sw.top_k("x", 2, by="y").record.second
+            ('', 'compared')
         """
-        return RECORDS[self.kind]
+        record = RECORDS[self.kind]
+        return record.with_by if self.by is not None and record.with_by else record
 
     @property
     def core_kind(self) -> str:
@@ -256,19 +307,32 @@ class Aggregation:
             >>> import slidewise as sw
             >>> sw.median("price").core_kind
             'quantile 0.5 linear'
+            >>> sw.histogram("price", edges=[0, 9.5]).core_kind
+            'histogram 0.0 9.5'
         """
         return self.record.core.format(agg=self) or self.kind
 
     @property
     def number(self) -> int:
-        """The `k` or `ddof` of its kind, else 0; the core reads one number.
+        """The `k`, `top` or `ddof` of its kind, else 0; the core reads one number.
 
         Example:
             >>> import slidewise as sw
             >>> sw.top_k("price", 3).number, sw.variance("price").number
             (3, 1)
         """
-        return self.k or self.ddof * ("ddof" in self.record.parameters)
+        return self.k or self.top or self.ddof * ("ddof" in self.record.parameters)
+
+    @property
+    def shown_edges(self) -> str:
+        """The edges of its bins, as the core reads them.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.histogram("price", edges=[0, 9.5]).shown_edges
+            '0.0 9.5'
+        """
+        return " ".join(map(repr, self.edges))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -302,6 +366,11 @@ class Aggregation:
                     f"{self!r} needs the column to compare: "
                     f"{self.kind}({self.of!r}, by='...'); of= is the column to return"
                 )
+            if self.of is None and self.record.result == "values":
+                raise SpecError(
+                    f"{self!r} needs the column to return: {self.kind}('...', "
+                    f"k={self.k}, by={self.by!r})"
+                )
         elif second == "paired":
             if self.of is None or self.by is None:
                 raise SpecError(
@@ -327,6 +396,10 @@ class Aggregation:
             parts.append(f"q={[*self.q] if isinstance(self.q, tuple) else self.q!r}")
             if self.interpolation != "linear":
                 parts.append(f"interpolation={self.interpolation!r}")
+        if self.top is not None:
+            parts.append(f"top={self.top}")
+        if self.edges:
+            parts.append(f"edges={[*self.edges]}")
         if self.unit is not None:
             parts.append(f"unit={self.unit!r}")
         return f"{self._called}({', '.join([*parts, *self._shown_options])})"

@@ -1,5 +1,7 @@
 """Extremes, and the values at positions."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -320,10 +322,9 @@ def last(
 
 
 def _register_best(kind: str, pick: Pick) -> None:
-    """Registers the first k values in an order."""
+    """Registers the first k values in an order, or those in their rows."""
 
-    @cache
-    def objects(k: int) -> Functions:
+    def merged(k: int, first: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
         # A combine of sorted runs: the first k of both, earlier ones first.
         def combine(
             older: tuple[Any, ...], younger: tuple[Any, ...]
@@ -332,16 +333,33 @@ def _register_best(kind: str, pick: Pick) -> None:
             at, other = 0, 0
             while len(best) < k and (at < len(older) or other < len(younger)):
                 left = other == len(younger) or (
-                    at < len(older) and pick(older[at], younger[other]) is older[at]
+                    at < len(older) and first(older[at], younger[other])
                 )
                 best.append(older[at] if left else younger[other])
                 at, other = at + left, other + (not left)
             return tuple(best)
 
+        return combine
+
+    @cache
+    def objects(k: int) -> Functions:
         lift = checked_lift(kind, lambda value: value < value, lambda value: (value,))
+        combine = merged(k, lambda older, younger: pick(older, younger) is older)
         return over_objects(kind, combine, lift, list, ())(k)
 
-    register(
+    @cache
+    def objects_by(k: int) -> Functions:
+        lift = checked_lift(
+            kind,
+            lambda pair: pair[0] < pair[0],
+            lambda pair: () if pair[1] is None else (pair,),
+        )
+        combine = merged(k, lambda a, b: pick(a[0], b[0]) is a[0])
+        return over_objects(
+            kind, combine, lift, lambda pairs: [value for _, value in pairs], ()
+        )(k)
+
+    plain = register(
         kind,
         parameters=("k",),
         takes=ORDERED,
@@ -349,6 +367,17 @@ def _register_best(kind: str, pick: Pick) -> None:
         inputs=("order",),
         result="values",
         objects=objects,
+    )
+    register_like(
+        plain,
+        with_by=replace(
+            plain,
+            core=f"{kind}_by",
+            second="compared",
+            inputs=("rows", "order"),
+            roles=("number", "number"),
+            objects=objects_by,
+        ),
     )
 
 
@@ -360,6 +389,7 @@ def top_k(
     column: str | None = None,
     k: int = 1,
     *,
+    by: str | None = None,
     where: str | None = None,
     windows: Any = None,
 ) -> Aggregation:
@@ -368,13 +398,16 @@ def top_k(
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
+        by: The column to compare, if not `column`: the values of `column` in the rows
+            with the k largest of it; of equal ones, in the earlier row.
         where: A column of booleans: only rows where it is true count.
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: ordered types; the result is a list of that type. Nulls
-        are skipped; fewer than k if there are fewer, an empty list over an empty
-        window. A NaN comes before all others.
+        An aggregation. Types: ordered types; the result is a list of that type. With
+        `by` this has an ordered type, and `column` any. Nulls are skipped, with `by`
+        rows where one of both is null; fewer than k if there are fewer, an empty list
+        over an empty window. A NaN comes before all others.
 
     Raises:
         SpecError: If `k` is not from 1 to 1,000.
@@ -387,8 +420,12 @@ def top_k(
         >>> w.insert_many([1, 2, 3], [7, 9, 1])
         >>> w.query()
         [9, 7]
+        >>> w = sw.Window(sw.top_k("who", 2, by="paid"))
+        >>> w.insert_many([1, 2, 3], {"who": ["a", "b", "c"], "paid": [7, 9, 1]})
+        >>> w.query()
+        ['b', 'a']
     """
-    return Aggregation("top_k", column, k=k, where=where, windows=windows)
+    return Aggregation("top_k", column, by, k=k, where=where, windows=windows)
 
 
 _register_best("bottom_k", smaller)
@@ -399,6 +436,7 @@ def bottom_k(
     column: str | None = None,
     k: int = 1,
     *,
+    by: str | None = None,
     where: str | None = None,
     windows: Any = None,
 ) -> Aggregation:
@@ -407,13 +445,16 @@ def bottom_k(
     Args:
         column: The column to aggregate; none in a `Window` of plain values.
         k: The number of values, from 1 to 1,000.
+        by: The column to compare, if not `column`: the values of `column` in the rows
+            with the k smallest of it; of equal ones, in the earlier row.
         where: A column of booleans: only rows where it is true count.
         windows: Its own windows, one or several, in place of those of the Spec.
 
     Returns:
-        An aggregation. Types: ordered types; the result is a list of that type. Nulls
-        are skipped; fewer than k if there are fewer, an empty list over an empty
-        window. A NaN comes before all others.
+        An aggregation. Types: ordered types; the result is a list of that type. With
+        `by` this has an ordered type, and `column` any. Nulls are skipped, with `by`
+        rows where one of both is null; fewer than k if there are fewer, an empty list
+        over an empty window. A NaN comes before all others.
 
     Raises:
         SpecError: If `k` is not from 1 to 1,000.
@@ -427,4 +468,4 @@ def bottom_k(
         >>> w.query()
         [1, 7]
     """
-    return Aggregation("bottom_k", column, k=k, where=where, windows=windows)
+    return Aggregation("bottom_k", column, by, k=k, where=where, windows=windows)

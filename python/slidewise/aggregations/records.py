@@ -53,6 +53,7 @@ class Record:
         kernel: Its kind for tables, if their inputs are not the values.
         second: The use of its second column, `by`: "compared", "paired", "either"
             (paired, or the times if none is named), "time" (the times), or "".
+        with_by: The facts about it if a second column is named, that it may do without.
         of_rows: Whether it takes rows, if no column is named.
         parameters: Its parameters that are not columns; the command line has the first.
         max_ddof: The largest `ddof`: 1, or None.
@@ -63,9 +64,10 @@ class Record:
             "equality", or "" if it only passes them on.
         inputs: The encodings of its inputs for tables, of its column and of the second.
         roles: The roles of its inputs in a window, likewise.
-        result: The form of a result: "number"; "value", of the column; "values", a list
-            of these; "change", a difference of two; or one that a single aggregation
-            has.
+        result: The form of a result: "number"; "mean", of the unit of the values, as
+            "stddev" is, "variance" being its square; "value", of the column; "values",
+            a list of these; "counts", a list of numbers; "change", a difference of two;
+            or one that a single aggregation has.
         scale: The unit of a result over times: "gap", a difference of them; "seconds",
             such a difference as a float; "rate", per `unit`; or "".
         sparse: Whether a result may be null over some values, as over too few.
@@ -82,6 +84,7 @@ class Record:
     numbers: Callable[..., tuple[Any, ...]] | None = None
     kernel: str = ""
     second: str = ""
+    with_by: "Record | None" = None
     of_rows: bool = False
     parameters: tuple[str, ...] = ()
     max_ddof: int | None = None

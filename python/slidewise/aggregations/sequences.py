@@ -1,4 +1,4 @@
-"""Aggregations of the order of values: changes from one to the next, and the ends."""
+"""Aggregations of the order of values: changes from one to the next, runs, the ends."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +15,8 @@ from slidewise.aggregations.objects import (
     over_objects,
     smaller,
 )
-from slidewise.aggregations.records import ORDERED, register, register_like
+from slidewise.aggregations.records import NUMBERS, ORDERED, register, register_like
+from slidewise.errors import SpecError
 from slidewise.hints import with_hints
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "first_k",
     "increase",
     "lag",
+    "last_distinct",
     "last_k",
+    "longest_run",
     "ohlc",
 ]
 
@@ -315,6 +318,7 @@ def _register_ends(
     result: str,
     kept: Callable[[tuple[Any, ...], int], tuple[Any, ...]],
     lower: Callable[[tuple[Any, ...], int], Any],
+    **facts: Any,
 ) -> None:
     """Registers an aggregation of the first or the last values."""
 
@@ -331,11 +335,10 @@ def _register_ends(
     register(
         kind,
         parameters=("k",),
-        reads="",
-        inputs=("raw",),
         result=result,
         sparse=kind == "lag",
         objects=objects,
+        **({"reads": "", "inputs": ("raw",)} | facts),
     )
 
 
@@ -422,6 +425,123 @@ def first_k(
         ['a', 'b']
     """
     return Aggregation("first_k", column, k=k, where=where, windows=windows)
+
+
+def _latest(values: tuple[Any, ...], k: int) -> tuple[Any, ...]:
+    """The last k distinct values by latest occurrence; all NaNs are one."""
+    seen: dict[Any, Any] = {}
+    for value in reversed(values):
+        try:
+            seen.setdefault("nan" if is_nan(value) else (value,), value)
+        except TypeError as error:
+            raise SpecError(
+                f"last_distinct() takes hashable values: {error}"
+            ) from error
+    return tuple(seen.values())[:k][::-1]
+
+
+_register_ends(
+    "last_distinct",
+    "values",
+    _latest,
+    lambda values, _: [*values],
+    takes=ORDERED,
+    reads="equality",
+    inputs=("order",),
+)
+
+
+@with_hints
+def last_distinct(
+    column: str | None = None,
+    k: int = 1,
+    *,
+    where: str | None = None,
+    windows: Any = None,
+) -> Aggregation:
+    """The list of the k latest distinct values, in order of their latest occurrence.
+
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        k: The number of values, from 1 to 1,000.
+        where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
+
+    Returns:
+        An aggregation. Types: ordered types; the result is a list of that type. Nulls
+        are skipped; fewer than k if there are fewer, an empty list over an empty
+        window. All NaNs are one value, as are the two zeros. Rows of equal time are in
+        table order (with `arrival=`, in order of arrival).
+
+    Raises:
+        SpecError: If `k` is not from 1 to 1,000.
+
+    Cost: ≤ 3 combines per row and window of O(k).
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.last_distinct(k=2))
+        >>> w.insert_many([1, 2, 3, 4], ["a", "b", "c", "b"])
+        >>> w.query()
+        ['c', 'b']
+    """
+    return Aggregation("last_distinct", column, k=k, where=where, windows=windows)
+
+
+# Of consecutive values: their number, the lengths of the runs of true ones at both
+# ends, and that of the longest.
+_Runs = tuple[int, int, int, int]
+
+
+def _joined_runs(older: _Runs, younger: _Runs) -> _Runs:
+    n, ahead, behind, most = older
+    m, next_ahead, next_behind, next_most = younger
+    return (
+        n + m,
+        ahead + next_ahead * (ahead == n),
+        next_behind + behind * (next_behind == m),
+        max(most, next_most, behind + next_ahead),
+    )
+
+
+register(
+    "longest_run",
+    takes=NUMBERS,
+    result="int64",
+    objects=over_objects(
+        "longest_run",
+        _joined_runs,
+        lambda value: (1, *(int(bool(value)),) * 3),
+        lambda runs: runs[3],
+        (0, 0, 0, 0),
+    ),
+)
+
+
+@with_hints
+def longest_run(where: str | None = None, *, windows: Any = None) -> Aggregation:
+    """The length of the longest run: of consecutive rows where a column is true.
+
+    Args:
+        where: The column of booleans; none in a `Window` of plain values.
+        windows: Its own windows, one or several, in place of those of the Spec.
+
+    Returns:
+        An aggregation. Types: bool, and numbers, which are true unless 0 (NaN is true);
+        the result is int64. Nulls are skipped: they neither count nor end a run; 0 over
+        an empty window. Rows of equal time are in table order (with `arrival=`, in
+        order of arrival).
+
+    Cost: ≤ 3 combines per row and window.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.longest_run())
+        >>> w.insert_many([1, 2, 3, 4], [True, True, False, True])
+        >>> w.query(), w.query(3)
+        (2, 1)
+    """
+    return Aggregation("longest_run", where, windows=windows)
 
 
 _register_ends(

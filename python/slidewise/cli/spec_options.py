@@ -294,8 +294,9 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
     part is the ddof, for `top_k` and its like it is k, for `quantile` it is q, or
-    several as `0.5,0.99`, for `rate` its unit; for sketches it is their main parameter:
-    capacity, k, q or error.
+    several as `0.5,0.99`, for `histogram` its edges, written so, for `value_counts` the
+    most values, for `rate` its unit; for sketches it is their main parameter: capacity,
+    k, q or error.
 
     Example:
         >>> parse_aggregation("avg=mean:tripduration")
@@ -357,11 +358,11 @@ def _as_option(meant: str) -> str:
 
 
 def _parameter(text: str, name: str) -> int | float | str | list[float]:
-    if name == "q" and "," in text:
-        return [_share(part, name) for part in text.split(",")]
+    if name == "edges" or (name == "q" and "," in text):
+        return [_real(part, name) for part in text.split(",")]
     if name == "unit":
         return int(text) if text.isascii() and text.isdigit() else text
-    return (_number if name in ("k", "ddof", "capacity") else _share)(text, name)
+    return (_number if name in ("k", "top", "ddof", "capacity") else _real)(text, name)
 
 
 def _number(digits: str, what: str) -> int:
@@ -370,8 +371,13 @@ def _number(digits: str, what: str) -> int:
     return int(digits)
 
 
-def _share(digits: str, what: str) -> float:
+def _real(digits: str, what: str) -> float:
     try:
         return float(digits)
     except ValueError:
-        raise SpecError(f"the {what} is a number from 0 to 1, got {digits!r}") from None
+        meant = (
+            "edges are numbers"
+            if what == "edges"
+            else f"{what} is a number from 0 to 1"
+        )
+        raise SpecError(f"the {meant}, got {digits!r}") from None

@@ -21,6 +21,7 @@ from slidewise.hints import suggest_argument, suggest_name
 
 __all__ = ["agg_of_record", "record_of_agg", "refuse_unknown", "shorten"]
 
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _COLUMNS = ("column", "of", "by", "x", "y", "where")
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -43,7 +44,11 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
         values = agg.given
     parameters = inspect.signature(_function(agg.kind)).parameters
     # The first two are columns, whatever they are called.
-    columns = [name for name in parameters if name in _COLUMNS and name != "where"]
+    columns = [
+        name
+        for name, parameter in parameters.items()
+        if name in _COLUMNS and (name, parameter.kind) != ("where", _BY_NAME)
+    ]
     attributes = dict(zip(columns, ("of", "by"), strict=False))
     for name, parameter in parameters.items():
         attribute = attributes.get(name, name)

@@ -199,7 +199,7 @@ class Spec:
 
     @property
     def _given_aggs(self) -> dict[str, Aggregation]:
-        """The aggregations, the windows of each written alike, as the author named them."""
+        """The aggregations as the author named them, their windows written alike."""
         known = dict(self.aggs)
         given = self._given.get("aggs", known)
         return {name: known.get(name, agg) for name, agg in given.items()}

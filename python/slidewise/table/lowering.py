@@ -138,7 +138,9 @@ def _columns_of(
         return x, columns.of(on, where=agg.where, paired=agg.of), x
     assert agg.by is not None, "Spec requires it"
     if agg.record.second == "compared":
-        by = columns.of(agg.by, where=agg.where)
+        # A list has no nulls.
+        paired = (agg.of or "") if agg.record.result == "values" else ""
+        by = columns.of(agg.by, where=agg.where, paired=paired)
         return by, by, columns.of(agg.of or on)
     assert agg.of is not None, "Spec requires it"
     # Each is null where the other one is.
@@ -436,17 +438,19 @@ def _quantiles(_: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     return with_nulls(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
 
 
-def _hitters(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+def _hitters(
+    names: list[str], source: _Source, answers: Sequence[pa.Array]
+) -> pa.Array:
     """Structs of value, count and error, from lists of these three in turn."""
     flat, values = answers[0].values, source.values
     places = row_numbers(len(flat) // 3)
-    rows, counts, errors = (
+    found, counts, errors = (
         flat.take(pc.add(pc.multiply(places, 3), part)) for part in (0, 1, 2)
     )
-    items = values.restore_type(values.take(rows))
-    structs = pa.StructArray.from_arrays(
-        [items, counts, errors], names=["value", "count", "error"]
-    )
+    items = values.restore_type(values.decoded(found, source.encoding))
+    # Between floats, counts are the bits of floats.
+    numbers = [column.view(_INT64) for column in (counts, errors)]
+    structs = pa.StructArray.from_arrays([items, *numbers][: len(names)], names=names)
     offsets = pc.divide(answers[0].offsets, 3)
     return pa.ListArray.from_arrays(offsets, structs)
 
@@ -470,7 +474,8 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "change": _change,
     "bar": _bar,
     "quantiles": _quantiles,
-    "hitters": _hitters,
+    "hitters": partial(_hitters, ["value", "count", "error"]),
+    "value_counts": partial(_hitters, ["value", "count"]),
 }
 
 

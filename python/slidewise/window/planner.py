@@ -41,11 +41,20 @@ from slidewise.window.queries import (
 )
 from slidewise.window.time_codec import Clock, clock_for, identify
 
-__all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
+__all__ = [
+    "ALONE",
+    "HEADER_LIMIT",
+    "WindowPlan",
+    "check_laws",
+    "checked_ties",
+    "make_plan",
+]
 
 # Bytes of a header, at most. The limit bounds the memory for parsing it as a whole.
 HEADER_LIMIT = 1 << 15
 
+# The parameters of which an aggregation has one, which ends its record in a header.
+ALONE = ("unit", "top", "edges")
 TIES = ("combine", "keep")
 NAN = ("propagate", "skip", "raise")
 PREFER = ("throughput", "latency")
@@ -148,7 +157,9 @@ class WindowPlan:
         """The result of an aggregation, made from the core's list of values."""
         finish = self.aggs[at][1].record.finish
         assert finish is not None, "only those are finished that need it"
-        return finish(values)
+        made = finish(values)
+        top = self.aggs[at][1].top
+        return made if top is None else made[:top]
 
     def lower_native(self, at: int, record: bytes) -> Any:
         """The result of a compiled aggregation, from its record."""
@@ -319,8 +330,9 @@ class WindowPlan:
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
-        if "unit" in agg.record.parameters:
-            return [*record, agg.unit]
+        for name in ALONE:
+            if name in agg.record.parameters:
+                return [*record, getattr(agg, name)]
         return (
             [*record, agg.q, agg.interpolation]
             if "q" in agg.record.parameters

@@ -15,6 +15,7 @@ from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
 from slidewise.window.algorithms import ALGORITHMS, checked_options
 from slidewise.window.planner import (
+    ALONE,
     HEADER_LIMIT,
     WindowPlan,
     check_laws,
@@ -142,9 +143,11 @@ def _read_agg(
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "udaf":
         return name, custom[ddof](of, where=where)
-    if kind in RECORDS and "unit" in RECORDS[kind].parameters:
-        (unit,) = rest
-        return name, Aggregation(kind, of, by, ddof, where, k, unit=unit)
+    known = RECORDS[kind].parameters if kind in RECORDS else ()
+    for parameter in ALONE:
+        if parameter in known:
+            alone: Any = dict(zip((parameter,), rest, strict=True))
+            return name, Aggregation(kind, of, by, ddof, where, k, **alone)
     if len(rest) == 2:
         q, interpolation = rest
         share: Any = {"q": q, "interpolation": interpolation}
