@@ -19,6 +19,7 @@ from slidewise.spec.arguments import check_columns
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
+from slidewise.table.asof import columns_of_points
 from slidewise.table.encoding import (
     cast_lossless,
     decode_dictionary,
@@ -28,7 +29,6 @@ from slidewise.table.encoding import (
     take,
 )
 from slidewise.table.key_types import cast_key
-from slidewise.table.asof import columns_of_points
 from slidewise.table.rolling import compute_rolling
 from slidewise.table.time_columns import read_times
 
