@@ -174,9 +174,9 @@ class Cumulate(Window):
         return cls(made.unit, made.every)
 
     def __repr__(self) -> str:
-        calendars = isinstance(self.unit, Calendar)
-        unit = repr(self.unit) if calendars else self.unit.shown
-        return f"cumulate({unit}, every={self.every.shown})"
+        unit = self.unit
+        shown = repr(unit) if isinstance(unit, Calendar) else unit.shown
+        return f"cumulate({shown}, every={self.every.shown})"
 
 
 def cumulate(
