@@ -60,8 +60,10 @@ def kill_driver(folder: Path) -> None:
 class Killing(operator.Operator):
     """The operator, with planned kills."""
 
-    def __init__(self, query: Any, guard: bytes, *, flags: bool) -> None:
-        super().__init__(query, guard, flags=flags)
+    def __init__(
+        self, query: Any, guard: bytes, publisher: Any, *, flags: bool
+    ) -> None:
+        super().__init__(query, guard, publisher, flags=flags)
         self.folder = Path(sys.argv[1])
         self.plan = json.loads(sys.argv[3])
 
@@ -132,9 +134,8 @@ def main() -> None:
     pids = [spark.sparkContext._gateway.proc.pid, os.getpid()]
     (folder / "pids").write_text(json.dumps(pids))
     stream.Operator = Killing
-    answers = rolling(
-        read(spark, folder), **ROLLING, late=LATE, emit="final", buckets=4
-    )
+    options = {"emit": "final", "buckets": 4, "publish": folder / "published"}
+    answers = rolling(read(spark, folder), **ROLLING, late=LATE, **options)
     writer = answers.writeStream.trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     if sink == "keyed":

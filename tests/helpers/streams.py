@@ -311,3 +311,15 @@ def assert_same(ours: pa.Table, expected: pa.Table, by: Sequence[str]) -> None:
                 and abs(a - b) <= NEAR * max(abs(a), abs(b))
             )
             assert same, f"{name} of {ours.slice(at, 1).to_pylist()}: {a}, not {b}"
+
+
+def assert_follows(follower: Any, source: FileSource) -> None:
+    """Checks the answers of a follower at the latest time of each key, and later."""
+    rows = pa.concat_tables(source.accepted()).drop_columns("batch")
+    keys = follower.keys().sort_by("key")
+    assert len(keys) == len(follower) > 10
+    for later in (0, 3):
+        at = pc.add(keys["t"], pa.scalar(later, pa.duration("s")))
+        points = keys.set_column(1, "t", at)
+        expected = sw.rolling(rows, **ROLLING, at=points)
+        assert_same(follower.query_many(points, at="t"), expected, ["key"])

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from seeds import SEED
-from streams import LATE, ROLLING, FileSource, assert_same, written
+from streams import LATE, ROLLING, FileSource, assert_follows, assert_same, written
+
+import slidewise as sw
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 DRIVER = {
@@ -45,6 +47,12 @@ def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
     return done.returncode
 
 
+def committed(folder: Path) -> int:
+    """The last micro-batch that Spark has committed."""
+    found = (folder / "checkpoint" / "commits").glob("[0-9]*")
+    return max(int(path.name) for path in found)
+
+
 def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
     """The kills of each run: a driver in its last batch, workers in those before."""
     each, over = divmod(WORKERS, DRIVERS + 1)
@@ -64,13 +72,24 @@ def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
 @pytest.mark.timeout(240 + 60 * (DRIVERS + WORKERS))
 @pytest.mark.parametrize("sink", SINKS)
 def test_kills_lose_and_repeat_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
-    """Drivers are killed at named phases, workers and tasks in between."""
+    """Drivers are killed at named phases, workers and tasks in between.
+
+    A follower goes on through all kills.
+    """
     source = FileSource(tmp_path, 1, LATE)
     source.write(BATCHES * (DRIVERS + 1))
+    follower: Any = None
     for at, plan in enumerate(plans(sink)):
         code = run(tmp_path, sink, plan)
         expected = -9 if at < DRIVERS else 0
         assert code == expected, (tmp_path / "log").read_text()[-4000:]
+        if follower is None:
+            follower = sw.follow(tmp_path / "published")
+        else:
+            follower.refresh()
+        assert follower.batch <= committed(tmp_path)
+    assert follower.batch == committed(tmp_path)
+    assert_follows(follower, source)
     kills = (tmp_path / "kills").read_text()
     print(f"{sink}\n{kills}")
     assert kills.count("driver") == DRIVERS

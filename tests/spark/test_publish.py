@@ -5,13 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
-from streams import LATE, ROLLING, FileSource, assert_same, read, start
+from streams import LATE, ROLLING, FileSource, assert_follows, read, start
 
 import slidewise as sw
-from slidewise.keyed.follower import Follower
 from slidewise.spark import rolling
 from slidewise.spark.options import StreamOptions
 
@@ -25,26 +22,15 @@ def wait_for(holds: Callable[[], bool]) -> None:
     raise AssertionError("this takes too long")
 
 
-def assert_follows(follower: Follower, source: FileSource) -> None:
-    """Checks the answers at the latest time of each key, and after it."""
-    rows = pa.concat_tables(source.accepted()).drop_columns("batch")
-    keys = follower.keys().sort_by("key")
-    assert len(keys) == len(follower) > 10
-    for later in (0, 3):
-        at = pc.add(keys["t"], pa.scalar(later, pa.duration("s")))
-        points = keys.set_column(1, "t", at)
-        expected = sw.rolling(rows, **ROLLING, at=points)
-        assert_same(follower.query_many(points, at="t"), expected, ["key"])
-
-
 def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
     folder, commits = tmp_path / "published", tmp_path / "a-checkpoint" / "commits"
-    source = FileSource(tmp_path, 7, LATE)
+    source = FileSource(tmp_path, 5, LATE)
 
     def run() -> int:
         """Runs the new files; gives the number of the last committed micro-batch."""
-        call = rolling(read(spark, tmp_path), **ROLLING, late=LATE, publish=folder)
-        start(call, tmp_path, "a").awaitTermination()
+        options = {"late": LATE, "buckets": 2, "publish": folder}
+        answers = rolling(read(spark, tmp_path), **ROLLING, **options)
+        start(answers, tmp_path, "a").awaitTermination()
         return max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
 
     def marked(batch: int) -> bool:

@@ -115,7 +115,8 @@ class Follower:
 
         Raises:
             SnapshotError: If files are damaged or missing, or no micro-batch was ever
-                committed. Answers stay as they were.
+                committed. Answers stay as they were; if changes were applied in part,
+                queries raise until a call succeeds.
 
         Cost: O(changed pages), and a listing of the folder.
 

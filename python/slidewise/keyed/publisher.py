@@ -115,7 +115,7 @@ class Publisher:
         encoded = encode_directory(directory)
         head = self._head(processor, commit, before)
         serial = 0 if before is None else before.serial + 1
-        first = before is None
+        is_whole = before is None
         follows = None if before is None else before.own
         blob, own = pack({**head, "follows": follows}, encoded, commit.changed)
         place = commit.batch, commit.bucket, serial
@@ -123,8 +123,8 @@ class Publisher:
             self._folder.write(Entry(*place, follows, own, CHANGES).name, blob)
             count, nbytes = before.count + 1, before.nbytes + len(blob)
             batch, size = before.batch, before.size
-            first = nbytes >= max(size, _LEAST_BYTES) or count >= _MOST_CHANGES
-        if first:
+            is_whole = nbytes >= max(size, _LEAST_BYTES) or count >= _MOST_CHANGES
+        if is_whole:
             since = {"follows": None, "since": own}
             blob, _ = pack({**head, **since}, encoded, _pages(processor))
             self._folder.write(Entry(*place, None, own, SNAPSHOT).name, blob)

@@ -1,9 +1,12 @@
 """Marks the micro-batches of published streams as committed, for their followers.
 
-Spark tells the driver of a micro-batch after its commit. If the driver is killed
-between the two, the next start of the query marks it.
+Spark tells the driver of a micro-batch after its commit, in a thread of its own. What
+it could not tell, the driver reads from the commit log of the query: when it exits, and
+if it was killed, when the query starts again.
 """
 
+import atexit
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,25 +27,34 @@ class _Marker(StreamingQueryListener):  # type: ignore[misc]
 
     def __init__(self, spark: Any, path: str) -> None:
         self._spark, self._folder = spark, Folder(path)
-
-    def _is_of(self, query: Any) -> bool:
-        """Whether a query publishes to the folder."""
-        found = self._folder.query()
-        return found is not None and found["query"] == str(query)
+        # The commit logs of the queries of the session, by their ids.
+        self._logs: dict[str, Any] = {}
+        atexit.register(self._at_exit)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Marks what the checkpoint has committed before this start."""
-        if not self._is_of(event.id) or not hasattr(self._spark, "_jsparkSession"):
-            return
+        if not hasattr(self._spark, "_jsparkSession"):
+            return  # Spark Connect shows no logs
         query = self._spark._jsparkSession.streams().get(str(event.id))
-        last = query.streamingQuery().commitLog().getLatestBatchId()
-        if last.isDefined():
+        self._logs[str(event.id)] = query.streamingQuery().commitLog()
+        self._mark_logged()
+
+    def _mark_logged(self) -> None:
+        """Marks what the commit log of the query has."""
+        found = self._folder.query()
+        log = None if found is None else self._logs.get(found["query"])
+        if log is not None and (last := log.getLatestBatchId()).isDefined():
             self._folder.mark(int(last.get()))
+
+    def _at_exit(self) -> None:
+        with suppress(Exception):  # the JVM may be gone, or the folder
+            self._mark_logged()
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Marks a micro-batch."""
-        progress = event.progress
-        if "addBatch" in progress["durationMs"] and self._is_of(progress["id"]):
+        progress, found = event.progress, self._folder.query()
+        is_own = found is not None and found["query"] == str(progress["id"])
+        if is_own and "addBatch" in progress["durationMs"]:
             self._folder.mark(int(progress["batchId"]))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802

@@ -123,7 +123,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         self,
         query: KeyedQuery,
         guard: bytes,
-        publisher: Publisher | None = None,
+        publisher: Publisher | None,
         *,
         flags: bool,
     ) -> None:
