@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
@@ -24,6 +25,9 @@ from slidewise.spec.spec import (
 )
 from slidewise.spec.windows.parse import are_hopping
 from slidewise.table.asof import PointColumns, columns_of_points
+
+if TYPE_CHECKING:
+    from slidewise.spark.names import Named
 
 __all__ = ["explain", "hopping", "rolling"]
 
@@ -339,33 +343,59 @@ class _Transform:
         """Returns the DataFrame of results."""
         self._check(df)
         specs, stream = parts_of(self.spec), self.streams[0]
+        table = self._named(df)
         if df.isStreaming:
             from slidewise.spark.stream import transform_stream
 
-            return transform_stream(df, specs[0], stream)
+            if hasattr(stream.initial, "sparkSession"):
+                initial = self._named(stream.initial).df
+                stream = replace(stream, initial=initial)
+            return table.restored(transform_stream(table.df, specs[0], stream))
         from slidewise.spark import batch
 
-        rows = batch.drop_markers(df, stream.marker)
+        rows = batch.drop_markers(table.df, stream.marker)
         rows = batch.drop_deleted(rows, specs[0], stream)
-        results = batch.transform_specs(rows, specs, self.batch, self.at, self.columns)
-        return batch.add_flags(results, stream)
+        labels = self._named_labels()
+        at = None if labels is None else labels.df
+        results = batch.transform_specs(rows, specs, self.batch, at, self.columns)
+        return batch.add_flags((labels or table).restored(results), stream)
 
     def explain(self, df: DataFrame) -> str:
         """Returns the plan as text."""
         self._check(df)
         from slidewise.spark import explanation
 
-        specs = parts_of(self.spec)
+        specs, rows = parts_of(self.spec), self._named(df).df
         if df.isStreaming:
-            return explanation.explain_stream(df, specs[0], self.streams[0])
+            return explanation.explain_stream(rows, specs[0], self.streams[0])
+        labels = self._named_labels()
+        at = None if labels is None else labels.df
         plans = [
-            explanation.explain_batch(df, spec, self.batch, self.at, columns)
+            explanation.explain_batch(rows, spec, self.batch, at, columns)
             for spec, columns in zip(specs, self.columns, strict=True)
         ]
         if isinstance(self.spec, Features):
             named = zip(self.spec.parts, plans, strict=True)
             plans = [f"{name}: {plan}" for name, plan in named]
         return "\n\n".join(plans)
+
+    def _named(self, df: DataFrame) -> "Named":
+        """The DataFrame with the names of the call."""
+        from slidewise.spark.names import named
+
+        names = [name for spec in parts_of(self.spec) for name in spec.columns]
+        options = self.streams[0]
+        more = [*self.batch.then_by, options.marker, options.deletes]
+        return named(df, [*names, *filter(None, more)])
+
+    def _named_labels(self) -> "Named | None":
+        """The labels, likewise; None without them."""
+        from slidewise.spark.names import named
+
+        if self.at is None:
+            return None
+        named_so = [[of.on, *of.by, *of.arrivals] for of in self.columns]
+        return named(self.at, chain.from_iterable(named_so))
 
     def _check(self, df: DataFrame) -> None:
         """Checks the DataFrame, the version of PySpark, and the options for both."""

@@ -14,6 +14,7 @@ from slidewise.frames.base import require
 from slidewise.spark.collations import collated_results, refuse_collations
 from slidewise.spark.columns import RESERVED_PREFIX
 from slidewise.spark.labels import Labels, check_kinds
+from slidewise.spark.names import keeps_case
 from slidewise.spark.versions import utc_schema
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_schema
@@ -84,12 +85,12 @@ def result_struct(
     elif labels is not None:
         check_reserved_names(labels.df)
         points = arrow_schema(labels.df)
-        _check_case(points.names, spec, "at=")
+        _check_case(labels.df, spec, "at=")
         results = point_schema(spec, rows, points, labels.columns)
         check_kinds(df, labels, spec)
         inputs = list(labels.df.schema)
     else:
-        _check_case(rows.names, spec, "the DataFrame")
+        _check_case(df, spec, "the DataFrame")
         results, inputs = result_schema(spec, rows), list(df.schema)
     refuse_collations(df, spec, extra)
     return _append_results(results, inputs, collated_results(df, spec))
@@ -122,12 +123,12 @@ def _append_results(
     return StructType([*inputs, *results])
 
 
-def _check_case(names: list[str], spec: Spec, owner: str) -> None:
-    """Checks that the name of no result differs from a column only in case."""
-    present = {name.lower(): name for name in names}
+def _check_case(df: Any, spec: Spec, owner: str) -> None:
+    """Checks that the name of no result is that of a column to the session."""
+    present = {name.lower(): name for name in df.columns}
     for name in spec.results:
         other = present.get(name.lower())
-        if other is not None:
+        if other is not None and (other == name or not keeps_case(df)):
             raise SpecError(
                 f"{owner} has a column {other!r} already, which is {name!r} to "
                 "Spark: give the aggregation another name, or drop the column"
