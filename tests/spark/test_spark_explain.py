@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import slidewise as sw
-from slidewise.spark import explain, skew
+from slidewise.spark import explain, rolling, skew
 
 CALL: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
 
@@ -38,6 +38,29 @@ def test_skewed_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "k='a': about 50 rows in 4 splits by time; " in plan
     assert "median('x') is not a function of its segment tree" in plan
+
+
+def test_operators_and_jobs_have_the_name_of_the_query(
+    trips: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS_EXPLICIT", 20)
+    context = trips.sparkSession.sparkContext
+    spec = sw.Spec(**{**CALL, "windows": sw.rows(3)}, aggs={"n": sw.count()})
+    name = f"slidewise_rolling_{spec.hash[:8]}"
+    context.setJobDescription("mine")
+    try:
+        frame = rolling(trips, spec, then_by="x", split=3)
+        assert context.getLocalProperty("spark.job.description") == "mine"
+    finally:
+        context.setJobDescription(None)
+    assert f"MapInArrow {name}(" in frame._jdf.queryExecution().toString()
+    java = context._jsc.sc()
+    java.listenerBus().waitUntilEmpty()
+    jobs = java.statusStore().jobsList(None)
+    found = [jobs.apply(at).description() for at in range(jobs.size())]
+    texts = {text.get() for text in found if text.isDefined()}
+    phases = ("count rows", "sample keys and times", "count overlap rows")
+    assert {f"{name}: {phase}" for phase in phases} <= texts
 
 
 @pytest.mark.parametrize(
@@ -94,8 +117,6 @@ def test_streams(spark: Any) -> None:
 
 
 def test_markers_are_dropped(trips: Any) -> None:
-    from slidewise.spark import rolling
-
     marked = trips.selectExpr("*", "if(x < 10, true, if(x < 20, false, null)) end")
     frame = rolling(marked, **CALL, aggs={"n": sw.count()}, marker="end")
     assert frame.count() == 50

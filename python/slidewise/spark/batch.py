@@ -28,6 +28,7 @@ from slidewise.spark.columns import (
     column,
     key_columns,
 )
+from slidewise.spark.jobs import name_of
 from slidewise.spark.labels import Labels, add_labels
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
@@ -218,6 +219,7 @@ def _apply(plan: BatchPlan) -> Any:
     function = partition_function(
         spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names), points
     )
+    function.__name__ = name_of(plan.spec)
     # PySpark parses dots and backticks in names here; workers have the true names.
     numbered = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
     return numbered.mapInArrow(function, plan.schema)

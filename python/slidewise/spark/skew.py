@@ -29,6 +29,7 @@ from pyspark.sql import functions as sf
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
+from slidewise.spark.jobs import described_jobs
 from slidewise.spark.labels import LABEL
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.skew_split import (
@@ -118,11 +119,13 @@ def find_splits(
         return None
     by_size = options.split == "sample"
     min_rows = _MIN_SKEWED_ROWS if by_size else _MIN_SKEWED_ROWS_EXPLICIT
-    total = int(df.count())
+    with described_jobs(df, spec, "count rows"):
+        total = int(df.count())
     if total < (2 * min_rows if by_size else min_rows):
         return None
     share = min(1.0, _SAMPLE_ROWS / total)
-    sample = _sample(df, spec, share)
+    with described_jobs(df, spec, "sample keys and times"):
+        sample = _sample(df, spec, share)
     reach = Reach.of(spec, schema)
 
     def wanted_splits(rows: float) -> int:
@@ -248,7 +251,8 @@ def _with_enough_overlap(df: Any, spec: Spec, splits: SkewSplits) -> SkewSplits 
     label = [LABEL] if LABEL in df.columns else []
     times = df.select(*map(column, dict.fromkeys([*spec.by, spec.on, *label])))
     rows, is_overlap = add_overlap(times, spec, splits)
-    counted = rows.where(is_overlap).groupBy(column(SPLIT)).count().collect()
+    with described_jobs(df, spec, "count overlap rows"):
+        counted = rows.where(is_overlap).groupBy(column(SPLIT)).count().collect()
     counts = {row[SPLIT]: row["count"] for row in counted}
     points = [
         tuple(
