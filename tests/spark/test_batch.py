@@ -111,6 +111,17 @@ def test_hops_and_sessions(spark: Any, windows: dict[str, Any]) -> None:
     expect_same_windows(frame, sw.hopping(table, **call), ["k", "g"])
 
 
+def test_calls_follow_and_stand_beside_one_another(spark: Any) -> None:
+    table = timed(random_table(random.Random(9), 120, keys=3, span=60))
+    one: dict[str, Any] = {"on": "t", "by": "k", "windows": "9ms"}
+    one["aggs"] = {"n": sw.count()}
+    two = {**one, "by": "g", "aggs": {"most": sw.max("n_9ms")}}
+    df = in_spark(spark, table)
+    first, second = (rolling(rolling(df, **one), **two) for _ in range(2))
+    frame = first.where("row < 50").union(second.where("row >= 50"))
+    expect_same(frame, sw.rolling(sw.rolling(table, **one), **two))
+
+
 SPLIT: list[Any] = [
     ("sample", None, {}),
     (3, "k", {}),
