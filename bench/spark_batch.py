@@ -123,7 +123,7 @@ def write(path: Path, count: int, keys: int, *, days: int) -> str:
 
 
 def ours(df: Any, split: str | bool | int = "auto", at: Any = None) -> Any:
-    call = {"on": "ts", "by": "k", "windows": list(HOURS), "aggs": AGGS}
+    call: dict[str, Any] = {"on": "ts", "by": "k", "windows": [*HOURS], "aggs": AGGS}
     return rolling(df, **call, split=split, at=at)
 
 
