@@ -109,6 +109,21 @@ def test_a_pandas_frame_has_totals_in_its_attributes() -> None:
     assert out.index.tolist() == [3, 1, 4, 2]
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_gives_a_summary(library: Any) -> None:
+    found = audited(library(SERVED), library(ROWS)).summary()
+    assert isinstance(found, library)
+    assert {name: [*found[name]] for name in found.columns} == {
+        "feature": [*TOTALS],
+        **{
+            reason: [counts[reason] for counts in TOTALS.values()]
+            for reason in REASONS.values()
+        },
+    }
+    named = library({**SERVED, "summary": ["mine"] * 4})
+    assert [*audited(named, library(ROWS))["summary"]] == ["mine"] * 4
+
+
 def test_null_equals_nan_where_a_library_has_no_null() -> None:
     served = {
         name: np.array([np.nan if each is None else each for each in values])

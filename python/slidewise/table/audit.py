@@ -70,8 +70,9 @@ def audit(
     Returns:
         A table of the type of `served` with these columns. A pandas DataFrame has the
         totals in `.attrs["audit"]`, by feature and reason; an Arrow table or record
-        batch has them as JSON in the metadata of its schema under `b"audit"`. In other
-        libraries, count the values of `_reason`.
+        batch has them as JSON in the metadata of its schema under `b"audit"`. pandas
+        and polars DataFrames have a method `summary()`, which gives them as a frame: a
+        row per feature, a column per reason. A copy of the frame has none.
 
     Raises:
         SpecError: If a column is missing or a type does not fit, `served_at=` or
@@ -99,6 +100,9 @@ def audit(
         ['equal', 'arrived later', 'differs']
         >>> out.schema.metadata[b"audit"]
         b'{"n_10": {"equal": 1, "arrived later": 1, "differs": 1}}'
+        >>> print(sw.audit(served.to_pandas(), rows, spec, at="when").summary())
+          feature  equal  differs
+        0    n_10      1        2
     """
     spec = _checked(spec)
     check_column_name(at, "at")
@@ -217,6 +221,13 @@ def _with_totals(table: Any, totals: Mapping[str, Mapping[str, int]]) -> Any:
     if isinstance(table, pa.Table | pa.RecordBatch):
         metadata = {**(table.schema.metadata or {}), _TOTALS: json.dumps(totals)}
         return table.replace_schema_metadata(metadata)
+    counts = [*totals.values()]
+    reasons = {reason: [each[reason] for each in counts] for reason in counts[0]}
+    shown = pa.table({"feature": [*totals], **reasons})
     if hasattr(table, "attrs"):  # of pandas
         table.attrs[_TOTALS] = totals
+        if "summary" not in table.columns:
+            table.summary = shown.to_pandas
+    elif type(table).__module__.startswith("polars."):
+        table.summary = lambda: type(table)(shown)
     return table
