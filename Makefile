@@ -41,7 +41,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
         bench-native bench-keyed bench-queries bench-memory bench-peers bench-spark bench-streams bench-rates soak \
-        soak-spark docs wheels format lock clean
+        soak-spark docs site wheels format lock clean
 
 help: ## show this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -259,6 +259,12 @@ docs: dev ## write the pages and pictures that are generated from the code
 	$(BIN)/python tools/llms_page.py
 	$(BIN)/python tools/window_pictures.py
 
+# Needs no network once uv has fetched mkdocs-material.
+site: docs ## build the pages into site/, and follow their links
+	$(UV) run --isolated --no-project --with 'mkdocs-material>=9.6,<10' \
+		python -m mkdocs build --strict --quiet --site-dir site
+	$(BIN)/python tools/follow_links.py site
+
 wheels: ## build the sdist and the Linux wheels (both libcs, both architectures) into dist/
 	$(or $(PYTHON),python3) tools/wheels.py $(ARGS)
 
@@ -272,7 +278,7 @@ lock: $(UV) ## update the lock files to the newest versions; ARGS="--upgrade-pac
 	$(CARGO) update
 
 clean: ## remove all build products
-	rm -rf $(VENV) .uv .kafka .spark-versions .python-versions target $(OUT) coverage dist
+	rm -rf $(VENV) .uv .kafka .spark-versions .python-versions target $(OUT) coverage dist site
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/slidewise/_core*.so
 	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
