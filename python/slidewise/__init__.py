@@ -52,6 +52,7 @@ from slidewise.spec.windows.cumulate import cumulate
 from slidewise.spec.windows.delta import delta as delta  # also the aggregation
 from slidewise.spec.windows.landmark import landmark
 from slidewise.spec.windows.resolved import trailing
+from slidewise.spec.windows.row_length import length
 from slidewise.spec.windows.session import session
 from slidewise.spec.windows.to_date import to_date
 from slidewise.spec.windows.unbounded import unbounded
@@ -92,6 +93,7 @@ __all__ = [
     "follow",
     "hopping",
     "landmark",
+    "length",
     "native",
     "rolling",
     "rows",

@@ -16,9 +16,9 @@ def parse_window(text: str) -> RollingLike | HoppingLike | Query:
     r"""Reads a window of the command line.
 
     `1h`, `100rows`, or `3` for integer times; `1h every 5m`; `until:flag`,
-    `landmark:flag`, `delta:column:width`, `session:30m`, `calendar:1mo`,
-    `calendar:1mo:Europe/Berlin`, `to_date:1d`, `cumulate:1d:1h`, `trailing:30d:1h` and
-    `unbounded`. A colon in a column's name is written `\:`.
+    `landmark:flag`, `delta:column:width`, `length:column`, `session:30m`,
+    `calendar:1mo`, `calendar:1mo:Europe/Berlin`, `to_date:1d`, `cumulate:1d:1h`,
+    `trailing:30d:1h` and `unbounded`. A colon in a column's name is written `\:`.
 
     Example:
         >>> parse_window("1h"), parse_window("100rows"), parse_window("3")

@@ -192,6 +192,7 @@ def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
     for window in spec.windows:
+        window.check_stream()
         if query.emit == "none":
             window.as_query()
         if window.lag is not None and window.lag.amount < 0:

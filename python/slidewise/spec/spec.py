@@ -323,6 +323,8 @@ class Spec:
             if spec.arrival is not None and window.by_position:
                 arrived = Argument("arrival", spec.arrival)
                 raise does_not_apply(arrived, f"the window {window!r}")
+            if spec.exclude is not None:
+                window.check_exclude(Argument("exclude", spec.exclude))
             for at, (_, agg) in enumerate(spec.aggs):
                 if covers(spec, at, window):
                     window.check_aggregation(agg)

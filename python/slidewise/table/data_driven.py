@@ -17,6 +17,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
 from slidewise.table.decimals import DIGITS, can_sum
 from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
+from slidewise.table.row_lengths import lengths_of
 from slidewise.table.time_columns import RowKeys, TimeColumn, read_times, window_ticks
 
 __all__ = ["Positions"]
@@ -37,7 +38,10 @@ class Positions:
         layout: _core.SortLayout,
         column: Callable[[str], pa.Array],
         keys: Sequence[tuple[str, pa.Array]],
+        *,
+        peers: bool = True,
     ) -> None:
+        self._peers = peers
         self._times = times
         self._groups = groups
         self._layout = layout
@@ -58,16 +62,29 @@ class Positions:
         return pa.array(self._layout.begins())
 
     @cached_property
-    def before_peers(self) -> pa.Array:
-        """The last position of an earlier time; of another key, if none is."""
+    def _first_peers(self) -> pa.Array:
+        """The first position of the key and time of each."""
         ticks = self._times.ticks.take(self.rows)
         others = pc.not_equal(ticks.slice(1), ticks.slice(0, max(len(ticks) - 1, 0)))
         first = pa.array([True] * min(len(ticks), 1), pa.bool_())
         begin = pc.or_(
             pa.concat_arrays([first, others]), pc.equal(self.numbers, self.begins)
         )
-        firsts = pc.fill_null_forward(pc.if_else(begin, self.numbers, None))
-        return pc.subtract(firsts, 1)
+        return pc.fill_null_forward(pc.if_else(begin, self.numbers, None))
+
+    @property
+    def before_peers(self) -> pa.Array:
+        """The last position of an earlier time; of another key, if none is."""
+        return pc.subtract(self._first_peers, 1)
+
+    @cached_property
+    def _last_peers(self) -> pa.Array:
+        """The last position of the key and time of each."""
+        first = self._first_peers
+        end = pa.array([len(first)] * min(len(first), 1), _INT64)
+        after = pa.concat_arrays([first.slice(1), end])
+        last = pc.if_else(pc.greater(after, self.numbers), pc.subtract(after, 1), None)
+        return pc.fill_null_backward(last)
 
     def up_to(self, *, own: bool) -> pa.Array:
         """Each position; without its `own`, the one before it."""
@@ -95,6 +112,26 @@ class Positions:
         ticks = self._times.ticks.take(self.rows)
         width = window_ticks(length, self._times) - 1
         return pa.array(_core.delta_starts(ticks, self.begins, width))
+
+    def by_lengths(self, column: str) -> tuple[pa.Array, pa.Array]:
+        """Starts and ends of windows whose lengths a column gives."""
+        held = decode_dictionary(self._column(column))
+        lengths, by_rows = lengths_of(column, held, self._times)
+        lengths = pc.fill_null(lengths, 0)
+        if by_rows:
+            most = pc.min_element_wise(lengths.take(self.rows), len(self.rows))
+            first = pc.subtract(pc.add(self.numbers, 1), most)
+            return pc.max_element_wise(first, self.begins), self.numbers
+        # No time is earlier than the least int64.
+        ticks = pc.max_element_wise(self._times.ticks, pc.add(lengths, -(2**63)))
+        before = self.at(pc.subtract(ticks, lengths), self._groups, 1).take(self.rows)
+        starts = pc.coalesce(pc.add(before, 1), self.begins)
+        return starts, self._last_peers if self._peers else self.numbers
+
+    def missing(self, column: str) -> pa.Array | None:
+        """A mask of the rows of the table without a value; None if all have one."""
+        held = self._column(column)
+        return held.is_null() if held.null_count else None
 
     def starts_by_delta(self, column: str, width: Length) -> pa.Array:
         """Starts of windows of values that are near."""

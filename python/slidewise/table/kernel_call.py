@@ -147,7 +147,10 @@ class KernelCall:
     def positions(self) -> Positions:
         """The rows in that order."""
         keys, column = self.key_columns, self.source.column
-        return Positions(self.times, self.groups, self.layout, column, keys)
+        peers = self.spec.ties == "peers"
+        return Positions(
+            self.times, self.groups, self.layout, column, keys, peers=peers
+        )
 
     def kernel_kind(self, call: Call) -> str:
         """The kernel that the core chooses for a call."""
@@ -217,8 +220,12 @@ class KernelCall:
         answered = [self._pass(ats, given) for ats in by_time.values()]
         again, self._again = self._again, {}
         for at in by_position:
-            ends = self._ends_at_rows if self.points is None else self._ends_at_points
-            answered.append(self._pass([at], ends(self.spec.windows[at])))
+            window = self.spec.windows[at]
+            if self.points is None:
+                results = self._pass([at], self._ends_at_rows(window))[at]
+                answered.append({at: _without(results, window.missing(self.positions))})
+            else:
+                answered.append(self._pass([at], self._ends_at_points(window)))
         for at in alone:
             assert points is not None, "rows are answered together"
             every = row_numbers(len(points.ends))
@@ -338,11 +345,14 @@ class KernelCall:
         """The windows that end at each row, without those of the history."""
         places = self.positions.of_rows.slice(self._history)
         starts, ends = window.bounds(self.positions, own=not self.spec.exclude)
+        # A tree answers starts that go back, as if all rows had arrived together.
+        before, after = starts.slice(0, max(len(starts) - 1, 0)), starts.slice(1)
+        forward = pc.all(pc.greater_equal(after, before)).as_py()
         return QueryPoints(
             ends=ends.take(places),
             starts=starts.take(places),
             groups=None if self.groups is None else self.groups.slice(self._history),
-            arrival=None,
+            arrival=None if forward else _together(len(places)),
             noun="row",
             by_position=True,
         )
@@ -392,8 +402,10 @@ class KernelCall:
         }
         calls = [at for call, at in self._calls.items() if call in used]
         if by_position:
-            rows = RowKeys(self.positions.of_rows, self.groups)
-            layout = self.layout_by_position
+            assert points is not None, "positions are those of points"
+            together = None if points.arrival is None else _together(len(rows.times))
+            rows = RowKeys(self.positions.of_rows, self.groups, together)
+            layout = self.layout_by_position if together is None else None
         spans = [
             _AMONG_POSITIONS if by_position else self._pass_span(at, points)
             for at in windows
@@ -674,6 +686,22 @@ def _replaced(
         both = one_column([result.array, again[name].array])
         made[name] = result._replace(array=both.take(places))
     return made
+
+
+def _together(count: int) -> pa.Array:
+    """The arrival of rows that have all arrived together."""
+    return pa.repeat(pa.scalar(0, pa.int64()), count)
+
+
+def _without(results: dict[str, Result], missing: pa.Array | None) -> dict[str, Result]:
+    """Results that are null in some rows, if there are such."""
+    if missing is None:
+        return results
+    places = pc.if_else(missing, None, row_numbers(len(missing)))
+    return {
+        name: result._replace(array=result.array.take(places), nullable=True)
+        for name, result in results.items()
+    }
 
 
 def _without_history(history: int, answers: pa.Array) -> pa.Array:

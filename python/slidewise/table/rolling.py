@@ -138,7 +138,8 @@ def rolling(
             (also of pandas or numpy), an int in the units of an integer time column,
             `rows(n)`, `calendar("1mo", tz="Europe/Berlin")` (months, local days),
             `to_date("1mo")` (from the first of the month), `unbounded()`,
-            `trailing("30d", resolution="1h")` (from a full hour on),
+            `trailing("30d", resolution="1h")` (from a full hour on), `length("column")`
+            (a length per row),
             `landmark("flag")` (everything since the last row with a flag) or
             `delta("column", 5.0)` (rows whose column is near). `"1d"` is 24 hours, also
             where clocks change.

@@ -114,6 +114,12 @@ class Order(Protocol):
     def starts_by_delta(self, column: str, width: Length) -> Any:
         """Starts of windows of values that are near."""
 
+    def by_lengths(self, column: str) -> tuple[Any, Any]:
+        """Starts and ends of windows whose lengths a column gives."""
+
+    def missing(self, column: str) -> Any:
+        """A mask of the rows of the table without a value; None if all have one."""
+
     def flagged(self, column: str) -> Any:
         """The rows with a flag."""
 
@@ -298,6 +304,16 @@ class Window:
 
     def check_aggregation(self, agg: Aggregation) -> None:
         """Refuses an aggregation that does not go with it."""
+
+    def missing(self, order: Order) -> Any:
+        """A mask of the rows whose results are null, whatever they hold; or None."""
+        return None
+
+    def check_exclude(self, given: Argument) -> None:
+        """Refuses windows that leave their own row out, if it has none such."""
+
+    def check_stream(self) -> None:
+        """Refuses a stream, if it is for tables alone."""
 
     def check_at(self, given: Argument) -> None:
         """Refuses an argument by which it would not end at a row, where it must."""

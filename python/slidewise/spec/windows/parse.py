@@ -26,6 +26,7 @@ from slidewise.spec.windows.hop import Hop, RowHop
 from slidewise.spec.windows.landmark import Landmark
 from slidewise.spec.windows.resolved import Resolved
 from slidewise.spec.windows.row_count import RowCount
+from slidewise.spec.windows.row_length import RowLength
 from slidewise.spec.windows.session import Session
 from slidewise.spec.windows.to_date import ToDate
 from slidewise.spec.windows.trailing import Trailing
@@ -59,6 +60,7 @@ KINDS: tuple[type[Window], ...] = (
     ToDate,
     Unbounded,
     Resolved,
+    RowLength,
 )
 
 # A window of `rolling`, and one of `hopping`.
