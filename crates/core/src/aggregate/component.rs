@@ -49,6 +49,8 @@ impl Component {
             Op::ProductI => put_i128(out, at, 1),
             Op::ProductF => put(out, at, Scaled::ONE.to_words()),
             Op::All => out[at] = 1,
+            Op::Decay(decay) => decay.identity(out, at),
+            Op::Area(_) => put(out, at, Twofold::EMPTY.to_words()),
             Op::BitAnd | Op::Gap { min: true, .. } => out[at] = u64::MAX,
             _ => out[self.words()].fill(0),
         }
@@ -101,6 +103,11 @@ impl Component {
                 let product = weighted((bits, self.dtype == DType::F64), (weight, by_float));
                 put(out, at, product.to_words());
             }
+            Op::Decay(decay) => decay.lift(self.float(bits), row(decay.by), out, at),
+            Op::DecayedSquares(_) => {
+                put(out, at, squares_of_one(self.float(bits)).to_words());
+            }
+            Op::Area(_) => put(out, at, Twofold::new(0.0).to_words()),
             Op::Best { min, .. } => {
                 put(out, at, [1, extreme_word(bits, self.dtype, min) as u64]);
             }
@@ -216,6 +223,14 @@ impl Component {
                 for word in self.words() {
                     out[word] = a[word].wrapping_add(b[word]);
                 }
+            }
+            Op::Decay(decay) => decay.combine(a, b, out, at),
+            Op::DecayedSquares(squares) => {
+                put(out, at, squares.joined(a, b, at).to_words());
+            }
+            Op::Area(area) => {
+                let float = self.dtype == DType::F64;
+                put(out, at, area.joined(a, b, at, float).to_words());
             }
             Op::Rises => join_rises(&a[at..], &b[at..], self.dtype, &mut out[at..]),
             Op::Changes => join_changes(&a[at..], &b[at..], &mut out[at..]),
@@ -436,6 +451,22 @@ impl Component {
                 let sum = weighted.fold(Twofold::EMPTY, Twofold::combine);
                 put(out, at, sum.to_words());
             }
+            Op::Decay(decay) => {
+                let rows = rows.iter().map(AsRef::as_ref);
+                let rows = rows.map(|row| (self.float(row[self.col]), row[decay.by]));
+                decay.fold(rows, out, at);
+            }
+            Op::DecayedSquares(squares) => {
+                let rows = rows.iter().map(AsRef::as_ref);
+                let rows = rows.map(|row| (self.float(row[self.col]), row[squares.of.by]));
+                put(out, at, squares.fold(rows, out).to_words());
+            }
+            Op::Area(area) => {
+                let rows = rows.iter().map(AsRef::as_ref);
+                let rows = rows.map(|row| (row[self.col], row[area.by]));
+                let float = self.dtype == DType::F64;
+                put(out, at, area.fold(rows, float).to_words());
+            }
             Op::BitAnd => out[at] = column.fold(u64::MAX, |all, bits| all & bits),
             Op::BitOr => out[at] = column.fold(0, |all, bits| all | bits),
             Op::BitXor => out[at] = column.fold(0, |all, bits| all ^ bits),
@@ -531,6 +562,9 @@ impl Component {
                     | Op::Fourth { .. }
                     | Op::Products { .. }
                     | Op::Weighted { .. }
+                    | Op::Decay(_)
+                    | Op::DecayedSquares(_)
+                    | Op::Area(_)
             )
     }
 }

@@ -5,6 +5,7 @@
 
 use super::DType;
 use super::bins::Edges;
+use super::decay::{Decayed, HalfLife};
 use super::holistic::Quantile;
 use super::native::{self, NativeLower};
 use super::sketch::SketchRequest;
@@ -76,6 +77,20 @@ pub enum Kind {
     /// The last `k` distinct values, by latest occurrence.
     LastDistinct {
         k: u32,
+    },
+    /// Of `of`, whose rows lose weight by the half-life: by the times `by`, or as they are
+    /// followed by others. With `dated` the answer of a sum or a count has the time of the
+    /// last row after it.
+    Decayed {
+        what: Decayed,
+        half_life: HalfLife,
+        dated: bool,
+    },
+    /// The area under the values of `of` over the times `by`. With `dated` the answer has the
+    /// first and the last time, and the last value, after it.
+    Area {
+        linear: bool,
+        dated: bool,
     },
     TopK {
         k: u32,
@@ -225,10 +240,25 @@ impl Kind {
 
     /// Whether it is over pairs of values: two columns that are missing in the same rows.
     pub fn is_of_pairs(self) -> bool {
-        use Kind::{Correlation, Covariance, Intercept, RSquared, Rate, Slope, WeightedMean};
+        if let Self::Decayed {
+            what,
+            half_life: HalfLife::Time { .. },
+            ..
+        } = self
+        {
+            return what != Decayed::Count;
+        }
+        use Kind::{Area, Correlation, Covariance, Intercept, RSquared, Rate, Slope, WeightedMean};
         matches!(
             self,
-            Covariance | Correlation | WeightedMean | Slope | Intercept | RSquared | Rate
+            Covariance
+                | Correlation
+                | WeightedMean
+                | Slope
+                | Intercept
+                | RSquared
+                | Rate
+                | Area { .. }
         )
     }
 
@@ -272,10 +302,27 @@ impl Kind {
         if let Some(edges) = name.strip_prefix("histogram ") {
             return Edges::parse(edges).map(Self::Histogram);
         }
+        if let Some(which) = name.strip_prefix("decayed_") {
+            return Decayed::parse(which);
+        }
+        if let Some(which) = name.strip_prefix("area ") {
+            return area(which);
+        }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         let plain = found.map(|(_, kind)| *kind);
         plain.or_else(|| SketchRequest::parse(name).map(Self::Sketch))
     }
+}
+
+/// Reads how values go on, such as `"linear"` or `"previous dated"`.
+fn area(name: &str) -> Option<Kind> {
+    let dated = name.ends_with(" dated");
+    let linear = match name.trim_end_matches(" dated") {
+        "linear" => true,
+        "previous" => false,
+        _ => return None,
+    };
+    Some(Kind::Area { linear, dated })
 }
 
 /// One aggregation over columns, given by index.
@@ -304,6 +351,26 @@ pub enum AnswerType {
 }
 
 impl AggSpec {
+    /// The same over times whose ticks are so long: lengths of time are in the unit of that.
+    #[must_use]
+    pub fn with_tick(self, tick: u64) -> Self {
+        let Kind::Decayed {
+            what,
+            half_life: HalfLife::Time { length, .. },
+            dated,
+        } = self.kind
+        else {
+            return self;
+        };
+        let half_life = HalfLife::Time { length, tick };
+        let kind = Kind::Decayed {
+            what,
+            half_life,
+            dated,
+        };
+        Self { kind, ..self }
+    }
+
     /// The type of the answers over a column of type `of`.
     pub fn answer_type(&self, of: DType) -> AnswerType {
         match self.kind {
@@ -327,6 +394,9 @@ impl AggSpec {
             | Kind::LongestRun
             | Kind::MaxGap
             | Kind::MinGap => AnswerType::I64,
+            Kind::Decayed { dated: true, .. } | Kind::Area { dated: true, .. } => {
+                AnswerType::List(DType::F64)
+            }
             Kind::Any | Kind::All => AnswerType::Bool,
             Kind::Quantile(quantile) if !quantile.picks() => AnswerType::F64,
             Kind::Mean
@@ -344,7 +414,9 @@ impl AggSpec {
             | Kind::Rate
             | Kind::Entropy
             | Kind::MeanGap
-            | Kind::StddevGap => AnswerType::F64,
+            | Kind::StddevGap
+            | Kind::Decayed { .. }
+            | Kind::Area { .. } => AnswerType::F64,
             Kind::Histogram(_) => AnswerType::List(DType::I64),
             Kind::Collect | Kind::ValueCounts { .. } => AnswerType::List(of),
             kind if kind.gives_list() => AnswerType::List(of),

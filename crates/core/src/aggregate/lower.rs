@@ -1,6 +1,8 @@
 //! The components of a record that each aggregation reads, and its answer, computed from
 //! them.
 
+use super::area::Area;
+use super::decay::{self, Decay, Decayed, DecayedSquares, HalfLife};
 use super::kinds::{AggSpec, Kind};
 use super::moment_answers as moments;
 use super::moments::Scaled;
@@ -160,6 +162,43 @@ impl AggSpec {
                 lower.by_float = dtypes[by] == DType::F64;
                 lower.read(first + 1, &[first, last, by_first, by_last]);
             }
+            Kind::Decayed {
+                what, half_life, ..
+            } => {
+                let by = self.by.unwrap_or(col);
+                let decay = |ones| Decay {
+                    half_life,
+                    by,
+                    ones,
+                };
+                let of = decay(what == Decayed::Count);
+                lower.at[0] = part(Op::Decay(of));
+                if matches!(what, Decayed::Mean | Decayed::Variance) {
+                    lower.at[1] = part(Op::Decay(decay(true)));
+                }
+                if what == Decayed::Variance {
+                    let [sum, weights, ..] = lower.at;
+                    lower.at[2] = part(Op::DecayedSquares(DecayedSquares { of, weights, sum }));
+                }
+                let read_at = matches!(what, Decayed::Sum | Decayed::Count);
+                if read_at && matches!(half_life, HalfLife::Time { .. }) {
+                    lower.at[3] = component(extreme(false), by, dtypes[by]);
+                }
+            }
+            Kind::Area { linear, .. } => {
+                let by = self.by.expect("pairs have two columns");
+                let ends = [Op::First, Op::Last];
+                let values = ends.map(&mut part);
+                let times = ends.map(|op| component(op, by, dtypes[by]));
+                let area = Area {
+                    linear,
+                    by,
+                    values,
+                    times,
+                };
+                let area = component(Op::Area(area), col, dtype);
+                lower.read(values[0] + 1, &[area, times[0], times[1], values[1]]);
+            }
             Kind::MeanGap | Kind::MaxGap | Kind::MinGap | Kind::StddevGap => {
                 let n = part(Op::Count);
                 let [first, last] = [Op::First, Op::Last].map(&mut part);
@@ -317,6 +356,14 @@ impl Lower {
                 Answer::of_bits(words[at + 1], self.dtype)
             }
             (None, Kind::Lag { .. }) => Answer::Null,
+            (
+                None,
+                Kind::Decayed {
+                    what,
+                    half_life,
+                    dated,
+                },
+            ) => self.decayed(words, what, half_life, dated),
             // The value, and whether there is one.
             (None, _) if words[at + 1] == VALUE => Answer::of_bits(words[at], self.dtype),
             (None, _) => Answer::Null,
@@ -357,6 +404,15 @@ impl Lower {
                 let ends = [[at, second], [third, last]];
                 let floats = [float, self.by_float];
                 number(moments::rate(words, ends, floats))
+            }
+            Kind::Area { dated, .. } => {
+                let area = twofold().value();
+                if !dated {
+                    return Answer::F64(area);
+                }
+                let [since, until] = [second, third].map(|at| Cell::I64(words[at] as i64));
+                let value = Cell::of_bits(words[last], self.dtype);
+                Answer::List(vec![Cell::F64(area), since, until, value])
             }
             _ if self.kind.is_of_gaps() && count < 2.0 => Answer::Null,
             Kind::MeanGap => {
@@ -407,6 +463,29 @@ impl Lower {
             }
             Kind::RSquared => number(moments::r_squared(words, self.at, count)),
             _ => unreachable!("answered without a count"),
+        }
+    }
+
+    fn decayed<T>(
+        &self,
+        words: &[u64],
+        what: Decayed,
+        half_life: HalfLife,
+        dated: bool,
+    ) -> Answer<T> {
+        let [at, weights, squares, last, ..] = self.at;
+        if decay::is_empty(words, at, half_life) {
+            return Answer::Null;
+        }
+        let last = extreme_value(words[last] as i64, DType::I64, false) as i64;
+        let sum = || decay::sum(words, at, half_life, last);
+        match what {
+            Decayed::Mean => Answer::F64(decay::mean(words, at, weights)),
+            Decayed::Variance => Answer::F64(decay::variance(words, squares, weights)),
+            Decayed::Sum | Decayed::Count if dated => {
+                Answer::List(vec![Cell::F64(sum()), Cell::I64(last)])
+            }
+            Decayed::Sum | Decayed::Count => Answer::F64(sum()),
         }
     }
 

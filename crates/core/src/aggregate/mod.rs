@@ -6,6 +6,7 @@
 //! here, and never per item.
 
 pub mod any_word;
+mod area;
 pub mod bins;
 pub mod collect;
 pub mod column;
@@ -13,6 +14,7 @@ mod common;
 pub mod component;
 mod component_runs;
 pub mod counted;
+pub mod decay;
 pub mod deferred;
 mod double;
 pub mod holistic;

@@ -15,7 +15,7 @@ pub fn float(bits: u64, float: bool) -> f64 {
 }
 
 /// A number, exactly.
-fn double((bits, is_float): (u64, bool)) -> Double {
+pub fn double((bits, is_float): (u64, bool)) -> Double {
     match is_float {
         true => Double::sum(f64::from_bits(bits), 0.0),
         false => Double::of_integer(i128::from(bits as i64)),

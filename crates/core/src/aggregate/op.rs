@@ -1,5 +1,7 @@
 //! The operations of a record's components, and the words that each takes.
 
+use super::area::Area;
+use super::decay::{Decay, DecayedSquares};
 use super::bins::Edges;
 
 /// One operation. Field `n` and `sum` are the word offsets of the components that
@@ -104,6 +106,12 @@ pub enum Op {
         first: usize,
         last: usize,
     },
+    /// Weighted sum of values that lose weight by the age of their rows.
+    Decay(Decay),
+    /// Weighted squares of the distances of these values from their weighted mean.
+    DecayedSquares(DecayedSquares),
+    /// The area under the values from the first row to the last one.
+    Area(Area),
     /// The number of values, up to k, and the first or the last k values, in order.
     Ends {
         k: u32,
@@ -146,7 +154,7 @@ impl Op {
             | Self::BitXor
             | Self::Fall { .. }
             | Self::Gap { .. } => 1,
-            Self::Arg { .. } | Self::ProductF => 3,
+            Self::Arg { .. } | Self::ProductF | Self::Decay(_) => 3,
             Self::Changes | Self::Run => 4,
             Self::Rises => 5,
             Self::Best { k, .. } | Self::Ends { k, .. } | Self::LastDistinct { k } => {
@@ -159,9 +167,13 @@ impl Op {
     }
 
     pub fn commutative(self) -> bool {
+        if let Self::Decay(decay) | Self::DecayedSquares(DecayedSquares { of: decay, .. }) = self {
+            return decay.is_by_time();
+        }
         !matches!(
             self,
             Self::Arg { .. }
+                | Self::Area(_)
                 | Self::First
                 | Self::Last
                 | Self::Rises

@@ -185,6 +185,8 @@ fn replaced_by(old: Op, new: Op) -> bool {
         | (Op::Fourth { .. }, Op::Fourth { .. })
         | (Op::SquaresF { .. }, Op::SquaresF { .. })
         | (Op::Fall { .. }, Op::Fall { .. }) => true,
+        (Op::Area(old), Op::Area(new)) => old.linear == new.linear && old.by == new.by,
+        (Op::DecayedSquares(old), Op::DecayedSquares(new)) => old.of == new.of,
         (Op::Products { by: one, .. }, Op::Products { by: other, .. })
         | (Op::Weighted { by: one, .. }, Op::Weighted { by: other, .. }) => one == other,
         (old, new) => old == new,
