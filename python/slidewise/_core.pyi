@@ -32,6 +32,8 @@ __all__ = [
     "commutes",
     "copy_rows",
     "costs",
+    "decayed_sum",
+    "decayed_sums",
     "delta_starts",
     "distinct_keys",
     "group_ends",
@@ -332,6 +334,10 @@ def unit_windows(
 ) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...
 def rows_are_sorted(rows: RowKeys) -> bool: ...
 def kernel_kind(kind: str, number: int) -> str: ...
+def decayed_sum(sum: float, last: int, end: int, length: int, tick: int) -> float: ...
+def decayed_sums(
+    sums: object, last: object, ends: object, length: int, tick: int
+) -> ArrowArray: ...
 def delta_starts(values: object, begins: object, delta: float) -> ArrowArray: ...
 def session_windows(
     rows: RowKeys, layout: SortLayout, gap: int

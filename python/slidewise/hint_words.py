@@ -123,6 +123,10 @@ _NAMES = {
     "count_min": "cms countminsketch",
     "covariance": "cov covar covarsamp",
     "covariance(ddof=0)": "covarpop",
+    "decayed_count": "ewmcount exponentialcount",
+    "decayed_mean": "ema ewm ewma ewmmean ewmmeanby exponentialmovingaverage",
+    "decayed_sum": "ewmsum exponentialtimedecayedsum",
+    "decayed_variance": "ewmvar",
     "drawdown": "maxdrawdown",
     "entropy": "shannon shannonentropy",
     "first": "anyvalue arbitrary earliest firstvalue",
@@ -134,6 +138,7 @@ _NAMES = {
     "histogram": "bins hist histogramnumeric widthbucket",
     "hopping": "datetrunc grouper groupbydynamic hop hoppingwindow resample "
     "timebucket timewindow tumble tumbling tumblingwindow",
+    "integral": "trapz trapezoid",
     "intercept": "regrintercept",
     "kurtosis": "kurt kurtsamp",
     "kurtosis(ddof=0)": "kurtosispop kurtpop",
@@ -198,8 +203,7 @@ _WAYS = {
     "windows end at the rows of another table with sw.rolling(..., at=)": ""
     "asof asofjoin joinasof mergeasof pointintime",
     "sw.rolling has a window per row, sw.hopping windows on a grid": "over sliding",
-    _OWN: "autocorr cumulate ema ewm ewma ewmmean "
-    "exponentialmovingaverage lead mad mae mape mediandeviation meanabsolutedeviation "
+    _OWN: "autocorr lead mad mae mape mediandeviation meanabsolutedeviation "
     "rms rmse sketch trimmedmean zscore",
 }
 WAYS = {word: way for way, words in _WAYS.items() for word in words.split()}

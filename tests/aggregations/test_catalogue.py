@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from definitions import (
+    AREAS,
     BITS,
+    DECAYED,
     DEFINITIONS,
     OF_TIMES,
     OVER_TIME,
@@ -37,12 +39,18 @@ def aggregations():
         by = "y" if record.second not in ("", "time") else None
         of = "text" if DEFINITIONS[kind].text else "x"
         of = None if kind in OF_TIMES else of
-        more = PARAMETERS.get(kind, {})
+        options = PARAMETERS.get(kind, {})
+        holds = ("previous", "linear") if kind in AREAS else ("previous",)
         for where in (None, "flag"):
             for ddof in (1, 0) if "ddof" in record.parameters else (1,):
-                yield Aggregation(kind, of, by, ddof, where, **more)
+                for hold in holds:
+                    more = {**options, "hold": hold}
+                    yield Aggregation(kind, of, by, ddof, where, **more)
     yield sw.count()
     yield sw.count(where="flag")
+    for kind in DECAYED:
+        of = None if kind in OF_TIMES else "x"
+        yield Aggregation(kind, of, half_life=sw.rows(2))
     for kind in OVER_TIME:
         yield Aggregation(kind, "x")
         yield Aggregation(kind, "x", where="flag")

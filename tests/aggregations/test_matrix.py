@@ -14,7 +14,7 @@ import pickle
 import random
 
 import pytest
-from definitions import BITS, DEFINITIONS, PAIRS, PARAMETERS
+from definitions import BITS, DEFINITIONS, OF_TIMES, PAIRS, PARAMETERS
 from seeds import SEED
 
 import slidewise as sw
@@ -86,7 +86,7 @@ REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}
 REFUSED |= {
     (name, "object"): NUMBERS_ONLY
     for name in (*NUMBERS, "approx_quantile")
-    if not name.endswith("_gap")  # of times, whatever the values are
+    if name not in OF_TIMES  # whatever the values are
 }
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")
@@ -138,7 +138,7 @@ def inverts(name, kind):
 
 
 def selects(name, kind):
-    return name in SELECTIVE and kind != "object"
+    return name in SELECTIVE and (kind != "object" or name in OF_TIMES)
 
 
 CASES = [(name, kind) for name in AGGS for kind in KINDS]

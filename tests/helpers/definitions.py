@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import groupby, pairwise
@@ -25,8 +26,13 @@ UNKNOWN = object()
 PAIRS = ("covariance", "correlation", "weighted_mean")
 PAIRS += ("slope", "intercept", "r_squared")
 # Those of the times of rows, without a column, and those of a column and the time.
-OF_TIMES = ("mean_gap", "max_gap", "min_gap", "stddev_gap")
+GAPS = ("mean_gap", "max_gap", "min_gap", "stddev_gap")
+OF_TIMES = (*GAPS, "since_last", "since_first", "decayed_count")
 OVER_TIME = ("rate", "slope", "intercept", "r_squared")
+# Those that read the times of rows as ages, up to the end of the window.
+DECAYED = ("decayed_sum", "decayed_count", "decayed_mean", "decayed_variance")
+AREAS = ("integral", "time_weighted_mean")
+OF_AGES = ("since_last", "since_first", *DECAYED, *AREAS)
 COMPARED = ("arg_min", "arg_max")
 BITS = ("bit_and", "bit_or", "bit_xor")
 # The parameters of those that need or should have some, besides columns.
@@ -40,6 +46,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "value_counts": {"top": 4},
     "histogram": {"edges": (-1.0, 0.0, 2.5)},
     "quantile": {"q": 0.3},
+    **{kind: {"half_life": 4} for kind in DECAYED},
+    **{kind: {"edge": "first"} for kind in AREAS},
     "approx_quantile": {"q": 0.5},
     "heavy_hitters": {"k": 2},
 }
@@ -66,18 +74,33 @@ class Definition:
 
 
 def answer(
-    agg: sw.Aggregation, rows: Sequence[Row], nan: str = "propagate", min_rows: int = 0
+    agg: sw.Aggregation,
+    rows: Sequence[Row],
+    nan: str = "propagate",
+    min_rows: int = 0,
+    end: Any = None,
 ) -> Any:
-    """A built-in aggregation over rows, which are in order."""
-    values = values_of(agg, rows, nan)
+    """A built-in aggregation over rows, which are in order.
+
+    Their window ends at `end`; by default at the time of the last one.
+    """
+    values = values_of(agg, rows, nan, end)
     definition = DEFINITIONS[agg.kind]
     if len(values) < min_rows and agg.kind != "count":
         return None
     return definition.of(values, agg) if values else definition.empty
 
 
-def values_of(agg: sw.Aggregation, rows: Sequence[Row], nan: str) -> list[Any]:
+def values_of(
+    agg: sw.Aggregation, rows: Sequence[Row], nan: str, end: Any = None
+) -> list[Any]:
     """The values that an aggregation reads; the rows if it names no column."""
+    if agg.kind in OF_AGES and rows:
+        end = rows[-1]["t"] if end is None else end
+        if agg.where is not None:
+            rows = [row for row in rows if row[agg.where] is True]
+        pairs = [(1 if agg.of is None else row[agg.of], end - row["t"]) for row in rows]
+        return [(x, age) for x, age in pairs if is_there(x, nan)]
     if agg.where is not None:
         rows = [row for row in rows if row[agg.where] is True]
     if agg.kind in COMPARED:
@@ -270,6 +293,40 @@ def _rate(pairs: list[Any], _: Any) -> float | None:
     return float((y - x) / time) if time else None
 
 
+def _decayed(pairs: list[Any], agg: Any) -> Any:
+    exact = _exact([x for x, _ in pairs])
+    if exact is None:
+        return UNKNOWN
+    rows = agg.rows_of_half_life
+    ages = reversed(range(len(pairs))) if rows else (age for _, age in pairs)
+    with localcontext(prec=60):
+        weights = [
+            Fraction(Decimal(2) ** (-Decimal(age) / (rows or agg.half_life)))
+            for age in ages
+        ]
+    total = sum(map(mul, weights, exact))
+    if agg.kind in ("decayed_sum", "decayed_count"):
+        return float(total)
+    mean = total / sum(weights)
+    if agg.kind == "decayed_mean":
+        return float(mean)
+    squares = sum(w * (x - mean) ** 2 for w, x in zip(weights, exact, strict=True))
+    return float(squares / sum(weights))
+
+
+def _area(pairs: list[Any], agg: Any) -> Any:
+    exact = _exact([x for x, _ in pairs])
+    if exact is None:
+        return UNKNOWN
+    ages = [age for _, age in pairs]
+    nexts = [*exact[1:], exact[-1]] if agg.hold == "linear" else exact
+    steps = zip(exact, nexts, ages, [*ages[1:], 0], strict=True)
+    area = sum((x + y) / 2 * (age - later) for x, y, age, later in steps)
+    if agg.kind == "integral":
+        return float(area / (agg.unit or 1))
+    return float(area / ages[0]) if ages[0] else None
+
+
 def _increase(values: list[Any], _: Any) -> Any:
     if any(map(is_nan, values)):
         return math.nan
@@ -426,7 +483,11 @@ DEFINITIONS = {
     "r_squared": Definition(_line),
     "delta": Definition(lambda v, _: v[-1] - v[0], objects=True, law="selective"),
     "rate": Definition(_rate, law="selective"),
-    **{kind: Definition(_gaps) for kind in OF_TIMES},
+    **{kind: Definition(_gaps) for kind in GAPS},
+    "since_last": Definition(lambda v, _: v[-1][1], law="selective"),
+    "since_first": Definition(lambda v, _: v[0][1], law="selective"),
+    **{kind: Definition(_decayed) for kind in DECAYED},
+    **{kind: Definition(_area) for kind in AREAS},
     "increase": Definition(_increase, objects=True),
     "changes": Definition(
         lambda v, _: sum(not _equal(a, b) for a, b in pairwise(v)), 0, objects=True

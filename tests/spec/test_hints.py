@@ -199,7 +199,7 @@ def test_names_of_other_libraries(name: str, meant: str) -> None:
         ("merge_asof", r"sw\.rolling\(\.\.\., at=\)"),
         ("sumDistinct", r"sw\.collect_distinct"),
         ("mad", r"sw\.aggregation makes one of your own"),
-        ("ewm_mean", r"sw\.aggregation makes one of your own"),
+        ("zscore", r"sw\.aggregation makes one of your own"),
     ],
 )
 def test_names_without_an_equivalent_get_a_way(name: str, words: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from definitions import BITS, OF_TIMES, OVER_TIME, PAIRS
+from definitions import BITS, OF_AGES, OF_TIMES, OVER_TIME, PAIRS
 from hypothesis import example, given, settings
 from tables_oracle import SIDES, answer, same, windows
 
@@ -36,7 +36,7 @@ LENGTHS = st.one_of(
 # `tests/aggregations/test_catalogue.py` tests these over tables.
 ELSEWHERE = {
     *("arg_min", "arg_max", "quantile", "top_k", "bottom_k", *PAIRS),  # need arguments
-    *("lag", "first_k", "last_k", *OF_TIMES, *OVER_TIME),  # likewise
+    *("lag", "first_k", "last_k", *OF_TIMES, *OVER_TIME, *OF_AGES),  # likewise
     *("last_distinct", "histogram"),  # likewise
     *("product", "sum_of_squares"),  # overflow with such integers
     *("skewness", "kurtosis"),  # differ by more than last bits

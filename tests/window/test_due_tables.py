@@ -5,9 +5,10 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from definitions import BITS, OF_TIMES, PAIRS
+from definitions import AREAS, BITS, DECAYED, GAPS, PAIRS
 
 import slidewise as sw
+from slidewise.aggregations import Aggregation
 from slidewise.aggregations.records import kinds
 
 # Their values decide the type, or their columns hold other values.
@@ -24,7 +25,14 @@ PLAIN = {
     "approx_quantiles": sw.approx_quantile("x", q=[0.1, 0.9]),
     "approx_count_distinct": sw.approx_count_distinct("x"),
 }
-PLAIN |= {kind: getattr(sw, kind)() for kind in OF_TIMES}
+PLAIN |= {kind: getattr(sw, kind)() for kind in (*GAPS, "since_last", "since_first")}
+PLAIN |= {kind: getattr(sw, kind)("x", edge="first") for kind in AREAS}
+PLAIN |= {
+    kind: Aggregation(
+        kind, None if kind == "decayed_count" else "x", half_life=sw.rows(2)
+    )
+    for kind in DECAYED
+}
 _NAMED = {agg.kind for agg in PLAIN.values()} | ELSEWHERE
 PLAIN |= {kind: getattr(sw, kind)("x") for kind in kinds() if kind not in _NAMED}
 VALUES = {
@@ -70,7 +78,7 @@ def test_the_schema_does_not_depend_on_the_answers(name, dtype, query, empty):
         # The type of the times is not known yet.
         assert before.field("end").type == pa.null()
         before = before.set(1, many.schema.field("end"))
-        if name in ("max_gap", "min_gap"):
+        if name in ("max_gap", "min_gap", "since_last", "since_first"):
             before = before.set(2, many.schema.field("value"))
     schemas = [before]
     schemas += [w.insert_many([1, 2], entries([None, None])).schema]

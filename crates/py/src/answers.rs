@@ -22,9 +22,10 @@ impl Access {
         &self,
         py: Python<'py>,
         answers: Vec<Answer<Object>>,
+        end: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
-        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
+        self.lowering(py, end, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.all(answers)
         })
     }
@@ -34,6 +35,7 @@ impl Access {
         &self,
         py: Python<'py>,
         answers: Vec<Answer<Object>>,
+        end: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
         let list = PyList::empty(py);
@@ -43,7 +45,7 @@ impl Access {
             let mut answers = answers.into_iter().peekable();
             while answers.peek().is_some() {
                 let of_query = answers.by_ref().take(width).collect();
-                list.append(self.lowering(py, &restore, |lowering| lowering.all(of_query))?)?;
+                list.append(self.lowering(py, end, &restore, |lowering| lowering.all(of_query))?)?;
             }
             return Ok(list.into_any());
         }
@@ -58,7 +60,7 @@ impl Access {
         let mut answers = answers.into_iter();
         for _ in &spec.places {
             let of_range = answers.by_ref().take(width).collect();
-            list.append(self.lowering(py, &restore, |lowering| lowering.all(of_range))?)?;
+            list.append(self.lowering(py, end, &restore, |lowering| lowering.all(of_range))?)?;
         }
         Ok(list.into_any())
     }
@@ -68,8 +70,9 @@ impl Access {
         &self,
         py: Python<'py>,
         answer: Answer<Object>,
+        end: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.lower_at(py, 0, answer)
+        self.lower_at(py, 0, answer, end)
     }
 
     /// The answer of one of the aggregations.
@@ -79,9 +82,10 @@ impl Access {
         py: Python<'py>,
         at: usize,
         answer: Answer<Object>,
+        end: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
-        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
+        self.lowering(py, end, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.one(at, answer)
         })
     }
@@ -95,9 +99,11 @@ impl Access {
         self.enter().map(Some)
     }
 
+    /// `end`: the end of the window, for the answers that depend on it.
     fn lowering<'py, R>(
         &self,
         py: Python<'py>,
+        end: Option<i64>,
         restore: &dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
         lower: impl FnOnce(&Lowering<'_, 'py>) -> R,
     ) -> R {
@@ -107,6 +113,7 @@ impl Access {
             store: self.store(),
             restore,
             clock: self.clock(),
+            end,
             bool_answers: self.bool_answers(),
         })
     }
@@ -122,6 +129,7 @@ pub(crate) struct Lowering<'a, 'py> {
     /// The answers that are values of columns of bools.
     /// None before the first entry.
     pub(crate) clock: Option<&'a Arc<Clock>>,
+    pub(crate) end: Option<i64>,
     pub(crate) bool_answers: &'a [AtomicBool],
 }
 
@@ -143,6 +151,7 @@ impl<'py> Lowering<'_, 'py> {
         let py = self.py;
         Ok(match answer {
             Answer::Null => py.None().into_bound(py),
+            answer if self.spec.ended[at] => self.at_end(at, answer)?,
             Answer::I64(ticks) if self.spec.clocked[at] => self.in_units(at, ticks)?,
             Answer::F64(ticks) if self.spec.clocked[at] => self.in_units(at, ticks)?,
             Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
@@ -186,6 +195,23 @@ impl<'py> Lowering<'_, 'py> {
             .plan
             .bind(self.py)
             .call_method1("finish", (at, list));
+        made.map_err(|error| with_note(self.py, error, "making an answer"))
+    }
+
+    /// An answer that depends on the end of the window.
+    fn at_end(&self, at: usize, answer: Answer<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let cells = match answer {
+            Answer::List(cells) => cells,
+            Answer::I64(ticks) => vec![Cell::I64(ticks)],
+            _ => return Err(internal_error("an answer without times")),
+        };
+        let parts = PyList::empty(self.py);
+        for cell in cells {
+            parts.append(self.cell(at, cell)?)?;
+        }
+        let clock = self.clock.map(|clock| clock.object(self.py));
+        let plan = self.spec.plan.bind(self.py);
+        let made = plan.call_method1("at_end", (at, clock, parts, self.end));
         made.map_err(|error| with_note(self.py, error, "making an answer"))
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Clock {
     pub(crate) last: Option<i64>,
     /// The latency bound that the caller gave, in ticks.
     pub(crate) latency: Option<i64>,
+    /// Nanoseconds per tick; 1 for ints.
+    pub(crate) tick: u64,
     /// The lengths of the ranges of a shared window; none for other windows.
     pub(crate) reaches: Vec<Reach>,
     /// The queries of a window with queries.
@@ -50,6 +52,7 @@ impl Clock {
             key,
             last: object.getattr("last")?.extract()?,
             latency: object.getattr("latency")?.extract()?,
+            tick: object.getattr("tick")?.extract()?,
             reaches: reaches.collect(),
             schedule: schedule.map(|queries| queries.read()).transpose()?,
             granularity: granularity.max(1),

@@ -67,6 +67,7 @@ mod untyped;
 mod waiting;
 mod widening;
 mod window;
+mod window_ends;
 
 use pyo3::prelude::*;
 
@@ -92,6 +93,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(row_numbers::group_ends, module)?)?;
     module.add_function(wrap_pyfunction!(row_numbers::places_in_groups, module)?)?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(window_ends::decayed_sum, module)?)?;
+    module.add_function(wrap_pyfunction!(window_ends::decayed_sums, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;
     module.add_function(wrap_pyfunction!(keys::unit_window_columns, module)?)?;

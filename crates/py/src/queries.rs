@@ -185,8 +185,12 @@ impl Access {
         due: &DueAnswers,
     ) -> PyResult<()> {
         let value = match &self.spec().names {
-            None => self.lower_one(py, due.answer.first().cloned().unwrap_or(Answer::Null))?,
-            Some(_) => self.lower(py, due.answer.clone())?,
+            None => self.lower_one(
+                py,
+                due.answer.first().cloned().unwrap_or(Answer::Null),
+                Some(due.end),
+            )?,
+            Some(_) => self.lower(py, due.answer.clone(), Some(due.end))?,
         };
         list.append((due.query, self.restore(py, due.end)?, value))
     }
@@ -236,7 +240,7 @@ impl Access {
     ) -> PyResult<Option<Bound<'py, ArrowArray>>> {
         let truth = self.bool_answers()[at].load(std::sync::atomic::Ordering::Relaxed);
         let spec = self.spec();
-        if spec.timed[at] || spec.finished[at] || spec.clocked[at] || truth {
+        if spec.timed[at] || spec.finished[at] || spec.clocked[at] || spec.ended[at] || truth {
             return Ok(None);
         }
         let answers = due.iter().map(|due| &due.answer[at]);
@@ -278,7 +282,7 @@ impl Access {
             if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
                 check_signals(py).map_err(|error| (None, error))?;
             }
-            let value = self.lower_at(py, at, answered.answer[at].clone());
+            let value = self.lower_at(py, at, answered.answer[at].clone(), Some(answered.end));
             let appended = value.and_then(|value| list.append(value));
             appended.map_err(|error| (Some(row), error))?;
         }

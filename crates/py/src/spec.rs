@@ -38,6 +38,8 @@ pub(crate) struct Spec {
     pub(crate) finished: Vec<bool>,
     /// The answers in ticks, or per tick, which the plan converts.
     pub(crate) clocked: Vec<bool>,
+    /// The answers that depend on the end of the window, which the plan makes.
+    pub(crate) ended: Vec<bool>,
     /// Keys of the answers; `None` for a single bare answer.
     pub(crate) names: Option<Vec<Py<PyString>>>,
     /// Keys of the values; `None` if an entry is a single bare value.
@@ -118,6 +120,7 @@ impl Spec {
             timed: plan.getattr("timed")?.extract()?,
             finished: plan.getattr("finished")?.extract()?,
             clocked: plan.getattr("clocked")?.extract()?,
+            ended: plan.getattr("ended")?.extract()?,
             names: plan.getattr("names")?.extract()?,
             columns: plan.getattr("columns")?.extract()?,
             aggs,
@@ -151,6 +154,7 @@ impl Spec {
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.aggs.len() == self.clocked.len()
+            && self.aggs.len() == self.ended.len()
             && self.flags.iter().all(|flag| *flag < self.inputs.len())
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
             && self
@@ -189,6 +193,17 @@ impl Spec {
         self.inputs
             .iter()
             .any(|input| matches!(input.role, Role::Any | Role::Key | Role::Udaf(_)))
+    }
+
+    /// The aggregations of a window whose ticks are of so many nanoseconds.
+    pub(crate) fn aggs_of(&self, tick: u64) -> Vec<AggSpec> {
+        let ticking = |agg: &AggSpec| agg.with_tick(tick);
+        self.aggs.iter().map(ticking).collect()
+    }
+
+    /// Whether the core reads spans of time, in the ticks of a window.
+    pub(crate) fn reads_ticks(&self) -> bool {
+        self.aggs.iter().any(|agg| agg.with_tick(u64::MAX) != *agg)
     }
 
     /// Whether an answer may be a record, which the plan lowers.

@@ -33,8 +33,7 @@ pub(crate) struct State {
     /// The rows, while the type of a column is open because it has had only nulls.
     log: Option<Log>,
     answers: Vec<Answer<Object>>,
-    /// The latency bound in ticks, once there is a clock.
-    latency: Option<i64>,
+    timing: Timing,
     /// The inputs that are not null in entries with each flag of the queries.
     flags: Vec<usize>,
     /// The queries of the caller, once some were added or dropped.
@@ -43,6 +42,33 @@ pub(crate) struct State {
     pub(crate) due: Vec<Due<Vec<Answer<Object>>>>,
     /// Whether they are left from a call that raised.
     pub(crate) due_left: bool,
+}
+
+/// What the clock of the first entry decides for the core.
+#[derive(Clone, Copy, Debug)]
+struct Timing {
+    /// The latency bound in ticks.
+    latency: Option<i64>,
+    /// Nanoseconds per tick; 1 for ints.
+    tick: u64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            latency: None,
+            tick: 1,
+        }
+    }
+}
+
+impl Timing {
+    fn of(clock: &Clock) -> Self {
+        Self {
+            latency: clock.latency,
+            tick: clock.tick,
+        }
+    }
 }
 
 /// The contents that a window is filled with.
@@ -55,16 +81,16 @@ pub(crate) struct WindowParts {
 impl State {
     pub(crate) fn new(spec: &Spec) -> Self {
         let dtypes = spec.inputs.iter().map(|input| input.dtype).collect();
-        Self::typed(spec, dtypes, None)
+        Self::typed(spec, dtypes, Timing::default())
     }
 
-    fn typed(spec: &Spec, dtypes: Types, latency: Option<i64>) -> Self {
+    fn typed(spec: &Spec, dtypes: Types, timing: Timing) -> Self {
         Self {
-            window: empty(spec, &dtypes, latency),
+            window: empty(spec, &dtypes, timing),
             log: dtypes.contains(&None).then(Log::default),
             dtypes,
             answers: Vec::new(),
-            latency,
+            timing,
             flags: spec.flags.clone(),
             queries: None,
             due: Vec::new(),
@@ -72,11 +98,11 @@ impl State {
         }
     }
 
-    /// Sets the latency bound, or the queries, from the clock of the first entry.
+    /// Sets what is in ticks, and the queries, from the clock of the first entry.
     pub(crate) fn start(&mut self, spec: &Spec, clock: &Clock) -> PyResult<()> {
-        if clock.latency.is_some() {
-            self.latency = clock.latency;
-            self.window = empty(spec, &self.dtypes, self.latency);
+        self.timing = Timing::of(clock);
+        if clock.latency.is_some() || spec.reads_ticks() {
+            self.window = empty(spec, &self.dtypes, self.timing);
         }
         self.start_queries(clock)
     }
@@ -159,7 +185,7 @@ impl State {
         dtypes: &Types,
         widened: &[bool],
     ) -> std::result::Result<(), String> {
-        let mut window = empty(spec, dtypes, self.latency);
+        let mut window = empty(spec, dtypes, self.timing);
         if let Some(cause) = self.window.cause() {
             window.migrate(cause);
         }
@@ -225,7 +251,7 @@ impl State {
             queries: self.queries.take(),
             due: std::mem::take(&mut self.due),
             due_left: self.due_left,
-            ..Self::typed(new, types, self.latency)
+            ..Self::typed(new, types, self.timing)
         };
         if let Some(cause) = cause {
             self.window.migrate(cause);
@@ -276,6 +302,15 @@ impl State {
             log.insert(time, row.iter().cloned());
         }
         Ok(())
+    }
+
+    /// The end of the window for answers over a range of times: its upper bound, or the time
+    /// of the youngest entry.
+    pub(crate) fn end(&mut self, range: Option<(i64, i64)>) -> Option<i64> {
+        match range {
+            Some((_, hi)) if hi < i64::MAX => Some(hi),
+            _ => self.window.youngest(),
+        }
     }
 
     /// Whether entries may be inserted at these times.
@@ -457,7 +492,7 @@ impl State {
             dtypes: self.dtypes.clone(),
             log: self.log.clone(),
             answers: Vec::new(),
-            latency: self.latency,
+            timing: self.timing,
             flags: self.flags.clone(),
             queries: self.queries.as_ref().map(|now| now.clone_ref(py)),
             due: self.due.clone(),
@@ -478,7 +513,8 @@ impl State {
         clock: Option<&Clock>,
         input: &mut Reader<'_>,
     ) -> Result<Self> {
-        let mut state = Self::typed(spec, dtypes, clock.and_then(|clock| clock.latency));
+        let timing = clock.map(Timing::of).unwrap_or_default();
+        let mut state = Self::typed(spec, dtypes, timing);
         if let Some(log) = &mut state.log {
             *log = read_log(input, &state.dtypes)?;
         }
@@ -489,25 +525,26 @@ impl State {
     }
 }
 
-fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow<Object>> {
+fn empty(spec: &Spec, dtypes: &Types, timing: Timing) -> Box<dyn AnyWindow<Object>> {
     let dtypes: Vec<DType> = dtypes
         .iter()
         .map(|dtype| dtype.map_or(DType::I64, Type::core))
         .collect();
     let mut algorithm = spec.begins(&dtypes);
-    if let Some(bound) = latency {
+    if let Some(bound) = timing.latency {
         algorithm = algorithm.with_latency(bound);
     }
+    let aggs = spec.aggs_of(timing.tick);
     if let Some(queries) = spec.queries {
-        return algorithm.queries(queries, &spec.aggs, &dtypes);
+        return algorithm.queries(queries, &aggs, &dtypes);
     }
     if spec.is_shared() {
-        return algorithm.shared(spec.ranges, &spec.aggs, &dtypes);
+        return algorithm.shared(spec.ranges, &aggs, &dtypes);
     }
     if spec.auto {
-        return algorithm.auto(&spec.aggs, &dtypes, spec.ties);
+        return algorithm.auto(&aggs, &dtypes, spec.ties);
     }
-    algorithm.window(&spec.aggs, &dtypes, spec.ties)
+    algorithm.window(&aggs, &dtypes, spec.ties)
 }
 
 type Log = RowLog<Object>;

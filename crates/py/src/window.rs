@@ -225,22 +225,25 @@ impl Window {
         let mut state = self.0.lock(py)?;
         if self.0.spec().is_shared() {
             let answers = state.answers(range);
+            let end = state.end(range);
             drop(state);
             let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
-            let answers = self.0.lower_each(py, answers);
+            let answers = self.0.lower_each(py, answers, end);
             return self.0.flush_after(py, answers);
         }
         if self.0.spec().names.is_none() {
             let answer = state.answer(range);
+            let end = state.end(range);
             drop(state);
             let answer = answer.map_err(|refused| self.0.refusal(py, refused))?;
-            let answer = self.0.lower_one(py, answer.unwrap_or(Answer::Null));
+            let answer = self.0.lower_one(py, answer.unwrap_or(Answer::Null), end);
             return self.0.flush_after(py, answer);
         }
         let answers = state.answers(range);
+        let end = state.end(range);
         drop(state);
         let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
-        let answers = self.0.lower(py, answers);
+        let answers = self.0.lower(py, answers, end);
         self.0.flush_after(py, answers)
     }
 
@@ -379,7 +382,10 @@ impl Window {
             if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
                 check_signals(py)?;
             }
-            list.append((self.0.restore(py, ticks)?, self.0.lower(py, answers)?))?;
+            list.append((
+                self.0.restore(py, ticks)?,
+                self.0.lower(py, answers, Some(ticks))?,
+            ))?;
         }
         self.0.sweep(py);
         Ok(list)

@@ -18,8 +18,10 @@ Costs are combines per row and window; a combine is a few machine operations.
 """
 
 # ruff: noqa: F403, F405 - `__all__` lists the public functions of the modules
+from slidewise.aggregations.areas import *
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.counting import *
+from slidewise.aggregations.decay import *
 from slidewise.aggregations.distributions import *
 from slidewise.aggregations.holistic import *
 from slidewise.aggregations.lists import *
@@ -72,6 +74,14 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "max_gap",
     "min_gap",
     "stddev_gap",
+    "since_last",
+    "since_first",
+    "decayed_sum",
+    "decayed_count",
+    "decayed_mean",
+    "decayed_variance",
+    "integral",
+    "time_weighted_mean",
     "increase",
     "changes",
     "drawdown",

@@ -17,6 +17,9 @@ from slidewise.hints import suggest_name
 __all__ = ["Aggregation"]
 
 _MAX_K = 1_000
+# The values of `hold=` and `edge=`, the default first.
+_HOLDS = ("previous", "linear")
+_EDGES = ("carry", "first")
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
@@ -72,6 +75,10 @@ def _percentile(q: float) -> str:
     return f"p{digits.replace('.', '_')}"
 
 
+def _in_microseconds(given: timedelta) -> str:
+    return f"{given // timedelta(microseconds=1)}us"
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregation:
     """An aggregation: its kind, columns and parameters.
@@ -94,6 +101,9 @@ class Aggregation:
         edges: The edges of the bins of a `histogram`.
         unit: The unit of time of a `rate` or `slope`; None for one second, or 1 for
             integer times.
+        half_life: The time, or the number of rows, in which a weight halves.
+        hold: How a value goes on until the next entry: "previous" or "linear".
+        edge: What a window has before its first entry: "carry" or "first".
 
     Raises:
         SpecError: If the kind is unknown, or a parameter does not belong to it.
@@ -122,6 +132,9 @@ class Aggregation:
     top: int | None = field(default=None, kw_only=True)
     edges: tuple[float, ...] = field(default=(), kw_only=True)
     unit: str | int | timedelta | None = field(default=None, kw_only=True)
+    half_life: Any = field(default=None, kw_only=True)
+    hold: str = field(default=_HOLDS[0], kw_only=True)
+    edge: str = field(default=_EDGES[0], kw_only=True)
 
     def __post_init__(self) -> None:
         given: object = self.kind
@@ -151,6 +164,8 @@ class Aggregation:
         self._check_top()
         self._check_edges()
         self._check_unit()
+        self._check_half_life()
+        self._check_areas()
 
     def _check_names(self) -> None:
         for column in (self.of, self.by):
@@ -237,7 +252,7 @@ class Aggregation:
                 f"{self.by!r}: leave one of them out"
             )
         if isinstance(given, timedelta):
-            given = f"{given // timedelta(microseconds=1)}us"
+            given = _in_microseconds(given)
         elif not isinstance(given, str):
             given = as_int(given)
         if given is None:
@@ -261,6 +276,68 @@ class Aggregation:
             return {name: self}
         ahead = "" if name is None else f"{name}_"
         return {f"{ahead}{_percentile(q)}": replace(self, q=q) for q in self.q}
+
+    def _check_half_life(self) -> None:
+        given = self.half_life
+        if given is None:
+            return
+        if "half_life" not in self.record.parameters:
+            raise SpecError(f"{self.kind}() takes no half_life=")
+        if isinstance(given, timedelta):
+            given = _in_microseconds(given)
+        elif not isinstance(given, str) and self.rows_of_half_life is None:
+            given = as_int(given)
+        if given is None or (isinstance(given, int) and given <= 0):
+            raise SpecError(
+                "half_life is a duration such as '1h', an int for integer times, or "
+                f"sw.rows(k), and longer than zero; got {self.half_life!r:.60}"
+            )
+        object.__setattr__(self, "half_life", given)
+
+    def _check_areas(self) -> None:
+        for name, known in (("hold", _HOLDS), ("edge", _EDGES)):
+            given = getattr(self, name)
+            if name not in self.record.parameters:
+                if given != known[0]:
+                    raise SpecError(f"{self.kind}() takes no {name}=")
+            elif given not in known:
+                raise SpecError(
+                    f"{name}= is {known[0]!r} or {known[1]!r}; got {given!r:.60}"
+                )
+
+    @property
+    def rows_of_half_life(self) -> int | None:
+        """The number of rows in which a weight halves; None if it is a time.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.decayed_mean("x", sw.rows(5)).rows_of_half_life
+            5
+        """
+        rows: int | None = getattr(self.half_life, "n", None)
+        return rows
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether its results depend on the ends of the windows.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.since_last().is_ended, sw.last("x").is_ended
+            (True, False)
+        """
+        return self.record.ended and self.rows_of_half_life is None
+
+    @property
+    def carries(self) -> bool:
+        """Whether a window begins with the entry before it.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.integral("x").carries, sw.integral("x", edge="first").carries
+            (True, False)
+        """
+        return "edge" in self.record.parameters and self.edge == "carry"
 
     @property
     def is_over_time(self) -> bool:
@@ -310,7 +387,9 @@ class Aggregation:
             >>> sw.histogram("price", edges=[0, 9.5]).core_kind
             'histogram 0.0 9.5'
         """
-        return self.record.core.format(agg=self) or self.kind
+        kind = self.record.core.format(agg=self) or self.kind
+        rows = self.rows_of_half_life
+        return kind if rows is None else f"{kind} rows {rows}"
 
     @property
     def number(self) -> int:
@@ -400,8 +479,12 @@ class Aggregation:
             parts.append(f"top={self.top}")
         if self.edges:
             parts.append(f"edges={[*self.edges]}")
-        if self.unit is not None:
-            parts.append(f"unit={self.unit!r}")
+        for name in ("unit", "half_life"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        for name, known in (("hold", _HOLDS), ("edge", _EDGES)):
+            if getattr(self, name) != known[0]:
+                parts.append(f"{name}={getattr(self, name)!r}")
         return f"{self._called}({', '.join([*parts, *self._shown_options])})"
 
     @property

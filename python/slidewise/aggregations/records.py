@@ -70,6 +70,7 @@ class Record:
             or one that a single aggregation has.
         scale: The unit of a result over times: "gap", a difference of them; "seconds",
             such a difference as a float; "rate", per `unit`; or "".
+        ended: Whether a result depends on the end of its window, too.
         sparse: Whether a result may be null over some values, as over too few.
         objects: Its functions over Python objects, given `k`; None if it has none.
         finish: Makes its result from the core's list of values, or None.
@@ -96,6 +97,7 @@ class Record:
     roles: tuple[str, ...] = ("number",)
     result: str = "number"
     scale: str = ""
+    ended: bool = False
     sparse: bool = False
     objects: Callable[[int], Any] | None = None
     finish: Callable[[list[Any]], Any] | None = None
@@ -116,9 +118,8 @@ class Record:
     @property
     def undecoded(self) -> bool:
         """Whether a result is the answer of the kernel, if their types are equal."""
-        return (
-            not self.group and self.second != "compared" and self.result in _UNDECODED
-        )
+        from_core = not self.group and not self.ended and self.second != "compared"
+        return from_core and self.result in _UNDECODED
 
 
 # The records by kind, in the order in which messages list them.

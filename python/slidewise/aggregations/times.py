@@ -1,4 +1,4 @@
-"""Aggregations of the times of entries: rates, and gaps between them."""
+"""Aggregations of the times of entries: rates, gaps between them, and their ages."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,15 @@ from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import NUMBERS, register, register_like
 from slidewise.hints import with_hints
 
-__all__ = ["max_gap", "mean_gap", "min_gap", "rate", "stddev_gap"]
+__all__ = [
+    "max_gap",
+    "mean_gap",
+    "min_gap",
+    "rate",
+    "since_first",
+    "since_last",
+    "stddev_gap",
+]
 
 register(
     "rate",
@@ -183,3 +191,68 @@ def stddev_gap(
         1.0
     """
     return Aggregation("stddev_gap", ddof=ddof, where=where, windows=windows)
+
+
+_SINCE_LAST = register_like(
+    _MEAN_GAP,
+    kind="since_last",
+    core="max",
+    result="since",
+    scale="gap",
+    ended=True,
+    sparse=False,
+)
+
+
+@with_hints
+def since_last(*, where: str | None = None, windows: Any = None) -> Aggregation:
+    """The time from the last entry to the end of the window.
+
+    The end is the row's own time, the end of a hopping window, or the time of a query;
+    in a `Window` the upper bound of the query, or the time of the latest entry.
+
+    Args:
+        where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
+
+    Returns:
+        An aggregation: a duration; for integer times int64. Null over no entries.
+
+    Cost: ≤ 3 combines per row and window, shared with other ages.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.since_last())
+        >>> w.insert_many([1, 2, 6])
+        >>> w.query(), w.query(None, 10)
+        (0, 4)
+    """
+    return Aggregation("since_last", where=where, windows=windows)
+
+
+register_like(_SINCE_LAST, kind="since_first", core="min")
+
+
+@with_hints
+def since_first(*, where: str | None = None, windows: Any = None) -> Aggregation:
+    """The time from the first entry of the window to its end.
+
+    The end is that of `since_last`.
+
+    Args:
+        where: A column of booleans: only rows where it is true count.
+        windows: Its own windows, one or several, in place of those of the Spec.
+
+    Returns:
+        An aggregation: a duration; for integer times int64. Null over no entries.
+
+    Cost: ≤ 3 combines per row and window, shared with other ages.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.since_first())
+        >>> w.insert_many([1, 2, 6])
+        >>> w.query(), w.query(2, 10)
+        (5, 8)
+    """
+    return Aggregation("since_first", where=where, windows=windows)

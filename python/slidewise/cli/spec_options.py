@@ -11,6 +11,7 @@ from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
+from slidewise.spec.durations import Rows, read_rows
 from slidewise.spec.features import Features, load_specs, only_spec
 from slidewise.spec.naming import refuse_group
 from slidewise.spec.query import Query
@@ -295,8 +296,9 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     A colon in a column's name is written `\:`. For `variance` and its like the third
     part is the ddof, for `top_k` and its like it is k, for `quantile` it is q, or
     several as `0.5,0.99`, for `histogram` its edges, written so, for `value_counts` the
-    most values, for `rate` its unit; for sketches it is their main parameter: capacity,
-    k, q or error.
+    most values, for `rate` its unit, for `decayed_sum` and its like the half-life, for
+    `integral` its hold; for sketches it is their main parameter: capacity, k, q or
+    error.
 
     Example:
         >>> parse_aggregation("avg=mean:tripduration")
@@ -357,11 +359,15 @@ def _as_option(meant: str) -> str:
     return f"{kind!r} with {arguments} in a file for --spec" if value else repr(kind)
 
 
-def _parameter(text: str, name: str) -> int | float | str | list[float]:
+def _parameter(text: str, name: str) -> int | float | str | Rows | list[float]:
     if name == "edges" or (name == "q" and "," in text):
         return [_real(part, name) for part in text.split(",")]
-    if name == "unit":
+    if name == "half_life" and (rows := read_rows(text)) is not None:
+        return rows
+    if name in ("unit", "half_life"):
         return int(text) if text.isascii() and text.isdigit() else text
+    if name == "hold":
+        return text
     return (_number if name in ("k", "top", "ddof", "capacity") else _real)(text, name)
 
 

@@ -74,7 +74,10 @@ class FromEntries:
         spans = Horizon(query, self._shard.retention, None).windows(None)
         name_row = naming_windows(query, windows)
         results: dict[str, Result]
-        (results,) = self._shard.index.answers(windows, ticks, spans, name_row)
+        ends = query.grid.ends(windows.column(TIME).combine_chunks())
+        (results,) = self._shard.index.answers(
+            windows, ticks, spans, name_row, ends=ends
+        )
         return results
 
     def due(self, rows: pa.Table) -> pa.Table:

@@ -203,7 +203,7 @@ class Index:
             numbers,
             removed,
         )
-        return call.decode(answers, beyond, None), changed
+        return call.decode(answers, beyond, None, ticks), changed
 
     def _inputs(self, rows: pa.Table) -> list[pa.Array]:
         """The inputs of the kernel, in the order of rows of the state."""
@@ -230,6 +230,7 @@ class Index:
         name_row: Callable[[int], str],
         plus: pa.Table | None = None,
         asked: tuple[str, ...] | None = None,
+        ends: pa.Array | None = None,
     ) -> list[Any]:
         """The results by name, per window, of windows that end at keys and times.
 
@@ -240,6 +241,7 @@ class Index:
             name_row: Names one of these points in messages.
             plus: An extra row for each, in the columns of the state.
             asked: As for `KeyedQuery.spec_over`.
+            ends: The ends of the windows, if they are not the times.
 
         Raises:
             ResultOverflowError: As for `rolling`.
@@ -248,7 +250,7 @@ class Index:
         extra = None if plus is None else self._inputs(plus)
         answers, beyond = self.store.query(self.keys_of(keys), ticks, call.spans, extra)
         points = QueryPoints(ticks, None, None, None, "query")
-        return call.decode(answers, beyond, points)
+        return call.decode(answers, beyond, points, ticks if ends is None else ends)
 
     def results(
         self,
@@ -281,7 +283,7 @@ class Index:
         answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
         results: dict[str, Result] = {}
-        for each in call.naming(str).decode(answers, [], points):
+        for each in call.naming(str).decode(answers, [], points, ticks):
             results |= each
         kinds = [pa.array(answer).type for answer in answers[0]]
         for place, (name, agg) in enumerate(spec.aggs):
@@ -382,9 +384,11 @@ class Index:
                 most,
             )
             counts = list(map(pa.array, ends))
-            results = call.decode(answers, beyond, points)
+            results = call.decode(answers, beyond, points, ticks)
             # A result beyond int64 becomes null, and null differs from any number.
-            others = None if fitting is None else fitting.decode(after, [], points)[0]
+            others = (
+                None if fitting is None else fitting.decode(after, [], points, ticks)[0]
+            )
             of = [
                 {name: each[name] for name in own if name in each} for each in results
             ]

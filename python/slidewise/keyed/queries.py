@@ -22,6 +22,7 @@ from slidewise.keyed.points import (
 )
 from slidewise.keyed.reader import RowReader
 from slidewise.keyed.transaction import State
+from slidewise.keyed.validation import refuse_ended
 from slidewise.keyed.view import View, is_latest
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike
@@ -181,6 +182,7 @@ class Queries:
         """As `results`, of any windows and with extra rows."""
         spans = view.horizon.windows(windows)
         if valid_until:
+            refuse_ended(view.query.spec, Argument("valid_until", True))
             for window in spans:
                 window.check_expiry(Argument("valid_until", True))
         if windows is not None and view.query.spec.own:

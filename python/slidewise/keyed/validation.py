@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.aggregations.areas import carry_error
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array, refuse_taken, require
@@ -32,6 +33,7 @@ __all__ = [
     "checked",
     "parse_late",
     "parse_schema",
+    "refuse_ended",
     "refuse_flag",
 ]
 
@@ -65,6 +67,17 @@ def check_changed(changed: object, emit: str) -> bool:
             " keeps up to date: give that, or leave it out",
         )
     return changed
+
+
+def refuse_ended(spec: Spec, given: Argument) -> None:
+    """Refuses an argument that asks when results change, if they always do."""
+    for _, agg in spec.aggs:
+        if agg.is_ended:
+            raise SpecError(
+                given,
+                f" asks when results change, but those of {agg!r} change with the "
+                "time: leave it out, or compute that in a Spec of its own",
+            )
 
 
 def check_deletes(specs: Iterable[Spec], deletes: str | None, way_out: str) -> None:
@@ -191,6 +204,11 @@ def _refuse_declared_order(query: KeyedQuery) -> None:
 def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
+    for _, agg in spec.aggs:
+        if agg.carries:
+            raise SpecError(carry_error(agg))
+    if query.emit == "change":
+        refuse_ended(spec, Argument("emit", query.emit))
     for window in spec.windows:
         window.check_stream()
         if query.emit == "none":

@@ -79,6 +79,8 @@ def why_unsplit(spec: Spec) -> str | None:
     for window in spec.windows:
         if window.chained:
             return f"the window {window.name!r} may begin at any earlier row"
+    if any(agg.carries for _, agg in spec.aggs):
+        return "edge='carry' takes the last of all earlier rows"
     if spec.several:
         return "several hopping windows need all rows of a key"
     if spec.is_hopping:

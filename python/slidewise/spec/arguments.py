@@ -7,6 +7,7 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import Argument, SpecError, describe_value
+from slidewise.spec.durations import read_half_life
 
 __all__ = [
     "TWICE",
@@ -126,6 +127,8 @@ def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation]
     named = named_aggs(aggs)
     for _, agg in named:
         agg.check_columns()
+        if "half_life" in agg.record.parameters:
+            read_half_life(agg.half_life)
     return named
 
 

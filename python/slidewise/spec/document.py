@@ -60,6 +60,8 @@ def _record(name: str, agg: Aggregation) -> dict[str, Any]:
         record = record_of_agg(agg)
     except SpecError as error:
         raise SpecError(f"aggs[{name!r}]: {error}") from error
+    if agg.rows_of_half_life is not None:
+        record["half_life"] = _plain(agg.half_life)
     if agg.windows is not None:
         own = _plain(agg.windows)
         record["windows"] = own[0] if len(own) == 1 else own
@@ -132,10 +134,19 @@ def _aggs(records: object) -> dict[str, Aggregation]:
             if isinstance(record, Mapping) and "windows" in record:
                 own = _named("windows", record["windows"])
                 record = {**record, "windows": own}
-            aggs[name] = agg_of_record(record)
+            aggs[name] = agg_of_record(_with_rows(record))
         except SpecError as error:
             raise SpecError(f"aggs[{shorten(name)}]: {error}") from error
     return aggs
+
+
+def _with_rows(record: object) -> object:
+    """An aggregation whose half-life may be a number of rows."""
+    if not isinstance(record, Mapping):
+        return record
+    given = record.get("half_life")
+    found = read_rows(given) if isinstance(given, str) else None
+    return record if found is None else {**record, "half_life": found}
 
 
 def _named(name: str, given: Any) -> Any:

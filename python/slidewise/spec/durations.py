@@ -27,9 +27,11 @@ __all__ = [
     "Rows",
     "WindowLike",
     "format_duration",
+    "half_life_in_ticks",
     "monday_shift",
     "parse_length",
     "parse_offset",
+    "read_half_life",
     "read_rows",
     "rows",
     "spell_duration",
@@ -89,7 +91,9 @@ _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 _ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 
 # The arguments that also take a number of rows.
-_TAKE_ROWS = ("windows", "last", "ranges", "range", "every", "offset")
+_TAKE_ROWS = (
+    *("windows", "last", "ranges", "range", "every", "offset", "half_life"),
+)
 EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
@@ -278,6 +282,46 @@ def unit_in_ticks(unit: DurationLike | None, tick: int | None) -> float:
             Argument("unit", unit), f" does not fit the times: give {needed}"
         )
     return length.amount / (tick or 1)
+
+
+def half_life_in_ticks(
+    half_life: WindowLike | None, tick: int | None
+) -> tuple[int, int]:
+    """The `half_life` of an aggregation as two numbers, whose quotient is in ticks.
+
+    Args:
+        half_life: A duration, or an int for integer times.
+        tick: Nanoseconds per tick; None for integer times.
+
+    Example:
+        >>> half_life_in_ticks("1h", 1_000_000_000), half_life_in_ticks(5, None)
+        ((3600000000000, 1000000000), (5, 1))
+    """
+    length = read_half_life(half_life)
+    if length.kind != ("integer" if tick is None else "time"):
+        needed = "an int, as times are" if tick is None else "a duration such as '1h'"
+        raise SpecError(
+            length.given, f" does not fit the times: give {needed}, or sw.rows(k)"
+        )
+    if length.amount >= 2**63:
+        raise SpecError(length.given, " is too long: int64 cannot hold it")
+    return length.amount, tick or 1
+
+
+def read_half_life(half_life: WindowLike | None) -> Length:
+    """The `half_life` of an aggregation.
+
+    Example:
+        >>> read_half_life("1h").amount, read_half_life(rows(3)).kind
+        (3600000000000, 'rows')
+    """
+    if half_life is None:
+        raise SpecError(
+            Argument("half_life"),
+            " is missing: give a duration such as '1h', an int for integer times, or "
+            "sw.rows(k)",
+        )
+    return parse_length(half_life, "half_life")
 
 
 def monday_shift(length: Length, slide: Length) -> int:

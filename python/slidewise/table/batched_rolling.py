@@ -167,8 +167,9 @@ def checked_batches(
 def needs_whole_keys(spec: Spec) -> bool:
     """Whether a window depends on more rows than those within its times.
 
-    Its begin may depend on any earlier row of its key, so the rows of a key are held
-    until all have come, and then computed as a table.
+    Its begin, or the value that it begins with, may depend on any earlier row of its
+    key, so the rows of a key are held until all have come, and then computed as a
+    table.
 
     Example:
         >>> import slidewise as sw
@@ -176,7 +177,9 @@ def needs_whole_keys(spec: Spec) -> bool:
         >>> needs_whole_keys(Spec.make(on="t", windows=windows, aggs={"n": sw.count()}))
         True
     """
-    return spec.several or any(window.by_position for window in spec.windows)
+    carries = any(agg.carries for _, agg in spec.aggs)
+    by_position = any(window.by_position for window in spec.windows)
+    return spec.several or carries or by_position
 
 
 def whole_keys(

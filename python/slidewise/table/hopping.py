@@ -267,6 +267,7 @@ def compute_windows(
         arrival=None,
         noun="window",
         by_position=windows.positions is not None,
+        times=windows.ends if windows.positions else None,
     )
     keys = [(name, take(column, windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)

@@ -24,6 +24,7 @@ from slidewise.spec.features import Features, parts_of
 from slidewise.spec.outputs import column_of, covers
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Span, Window
+from slidewise.table.carried import Before, entries_before, starts_of
 from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
     KernelInputs,
@@ -339,7 +340,9 @@ class KernelCall:
             before = subtract_clamped(before, 1)
         last = self.positions.at(before, points.groups, self.threads)
         starts = pc.coalesce(pc.add(last, 1), self.positions.begins.take(places))
-        return replace(points, ends=places, starts=starts, by_position=True)
+        return replace(
+            points, ends=places, starts=starts, by_position=True, times=points.ends
+        )
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
         """The windows that end at each row, without those of the history."""
@@ -355,6 +358,7 @@ class KernelCall:
             arrival=None if forward else _together(len(places)),
             noun="row",
             by_position=True,
+            times=self.times.ticks.slice(self._history),
         )
 
     def _ends_at_points(self, window: Window) -> QueryPoints:
@@ -374,6 +378,7 @@ class KernelCall:
             ends=pc.if_else(holds, ends, -1),
             starts=pc.if_else(holds, starts, -1),
             by_position=True,
+            times=points.ends,
         )
 
     def _pass(
@@ -433,7 +438,11 @@ class KernelCall:
             raise self._overflow(where, history, str(error)) from None
         found = [dict(zip(calls, window, strict=True)) for window in answers]
         named = ((at, calls[call], row, value) for at, call, row, value in beyond)
-        return self._decode(dict(zip(windows, found, strict=True)), named, history)
+        ends = self.times.ticks.slice(history)
+        if points is not None:
+            ends = points.ends if points.times is None else points.times
+        found_by = dict(zip(windows, found, strict=True))
+        return self._decode(found_by, named, history, ends, points)
 
     def _pass_span(self, at: int, points: QueryPoints | None) -> Span:
         """The span of a window in a pass."""
@@ -448,6 +457,7 @@ class KernelCall:
         answers: Sequence[Sequence[Any]],
         beyond: Iterable[tuple[int, int, int, int]],
         points: QueryPoints | None,
+        ends: pa.Array,
     ) -> list[dict[str, Result]]:
         """The results by name, per window, of answers that the caller computed.
 
@@ -457,13 +467,14 @@ class KernelCall:
             answers: Per window and kernel call, in the order of `calls`, a column.
             beyond: Sums beyond int64: their window, call, row and value.
             points: The query points of the answers; None for the table's rows.
+            ends: The ends of the windows, in ticks.
 
         Raises:
             ResultOverflowError: As for `compute`.
         """
         self.points = points
         found = {at: dict(enumerate(window)) for at, window in enumerate(answers)}
-        results = self._decode(found, beyond, 0)
+        results = self._decode(found, beyond, 0, ends)
         return [results[at] for at in range(len(answers))]
 
     def _decode(
@@ -471,6 +482,8 @@ class KernelCall:
         answers: Mapping[int, Mapping[int, Any]],
         beyond: Iterable[tuple[int, int, int, int]],
         history: int,
+        ends: pa.Array,
+        points: QueryPoints | None = None,
     ) -> dict[int, dict[str, Result]]:
         """The results of answers by window and call, which are places."""
         columns = {
@@ -498,7 +511,7 @@ class KernelCall:
             results = {}
             covering = self._covering(self.spec.windows[index])
             for (name, agg), by, never_null, dtype in compress(self.decoding, covering):
-                array = self._array(index, agg, by, columns[index])
+                array = self._array(index, agg, by, columns[index], ends, points)
                 nullable = by.count_call is not None and not (
                     never_null and holds_a_row
                 )
@@ -585,7 +598,13 @@ class KernelCall:
                     self._custom[agg, window] = of_window[history:]
 
     def _array(
-        self, index: int, agg: Aggregation, plan: Plan, answers: Mapping[int, pa.Array]
+        self,
+        index: int,
+        agg: Aggregation,
+        plan: Plan,
+        answers: Mapping[int, pa.Array],
+        ends: pa.Array,
+        points: QueryPoints | None,
     ) -> pa.Array:
         """The result of one aggregation over one window."""
         window = self.spec.windows[index]
@@ -593,11 +612,15 @@ class KernelCall:
         if self.spec.min_rows and plan.count_call is not None:
             too_few = pc.less(answers[self._calls[plan.count_call]], self.spec.min_rows)
         raw = [answers[self._calls[call]] for call in plan.calls]
+        if plan.ended:
+            offset = self.spans[index].offset
+            ends = pc.subtract(ends, offset) if offset else ends
+            raw.append(ends)
         try:
             if isinstance(agg, CustomAggregation):
                 array = in_one_type(agg, self._custom[agg, index], agg.functions)
             else:
-                array = plan.decode(raw)
+                array = plan.decode(raw, *self._before(index, agg, plan, ends, points))
         except pa.ArrowNotImplementedError as error:
             raise _no_function(agg, error) from error
         if plan.overflow_reason is not None and self.spec.overflow == "raise":
@@ -611,6 +634,39 @@ class KernelCall:
             if row >= 0:
                 raise self._overflow_of(agg, window, row, plan.overflow_reason)
         return array if too_few is None else with_nulls(array, too_few)
+
+    def _before(
+        self,
+        index: int,
+        agg: Aggregation,
+        plan: Plan,
+        ends: pa.Array,
+        points: QueryPoints | None,
+    ) -> tuple[Before | None, ...]:
+        """The entries before the windows, for an aggregation that carries them."""
+        if not agg.carries:
+            return ()
+        if self.arrivals:
+            raise SpecError(
+                f"{agg!r} does not go with ",
+                Argument("arrival"),
+                ": give edge='first' to begin at the first entry of each window",
+            )
+        starts = starts_of(self.spans[index], points, ends)
+        if starts is None:
+            return (None,)
+        groups = self.groups if points is None else points.groups
+        found = entries_before(
+            starts,
+            self.spans[index].closed,
+            groups,
+            self.rows,
+            self.inputs.columns,
+            plan.calls[0],
+            self.layout,
+            self.threads,
+        )
+        return (found,)
 
     def _holds_a_row(self, window: Window) -> bool:
         """Whether every window holds a row, for any data."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.call import Call
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
@@ -15,7 +16,8 @@ from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.fit import fits, misfit
 from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
-from slidewise.spec.durations import unit_in_ticks
+from slidewise.spec.durations import half_life_in_ticks, unit_in_ticks
+from slidewise.table.carried import Before, area_from_start
 from slidewise.table.decimals import (
     DIGITS,
     as_numbers,
@@ -36,9 +38,10 @@ from slidewise.table.time_columns import tick_size
 __all__ = ["Plan", "in_one_type", "plan"]
 
 # Makes the result from the kernel's answers, one array per call.
-Decode = Callable[[Sequence[pa.Array]], pa.Array]
+Decode = Callable[..., pa.Array]
 
 _INT64 = pa.int64()
+_FLOAT64 = pa.float64()
 _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
@@ -54,7 +57,9 @@ class Plan:
 
     Attributes:
         calls: The kernel calls; empty for Python aggregations, which run separately.
-        decode: Makes the result from the answers, one array per call.
+        decode: Makes the result from the answers, one array per call, and after them,
+            if it is ended, the ends of the windows in ticks. With `edge="carry"` it
+            also takes the entries before the windows, or None.
         count_call: The call that counts values for `min_rows`; None where `min_rows`
             does not apply.
         source: The column whose library type the result follows.
@@ -63,6 +68,7 @@ class Plan:
         rescales: Whether `decode` multiplies numbers.
         overflow_reason: Why `decode` gives null although there were values; None if it
             never does.
+        ended: Whether the result depends on the ends of the windows.
     """
 
     calls: tuple[Call, ...]
@@ -73,6 +79,7 @@ class Plan:
     reads: tuple[str, ...]
     rescales: bool = False
     overflow_reason: str | None = None
+    ended: bool = False
 
 
 def plan(
@@ -97,7 +104,11 @@ def plan(
     _check_fit(agg, values)
     if other is not values and not agg.is_over_time:
         _check_fit(agg, other)
-    result = "between" if _interpolates(agg) else agg.record.result
+    result = agg.record.result
+    if _interpolates(agg):
+        result = "between"
+    elif agg.record.ended != agg.is_ended:
+        result = "number"
     calls, encoding = _calls(agg, result, values, other, inputs)
     decode: Decode = _first_answer
     if agg.scale in ("rate", "seconds"):
@@ -105,7 +116,7 @@ def plan(
         convert = pc.multiply if agg.scale == "rate" else pc.divide
         decode = partial(_converted, convert, unit)
     if result in _RESULTS:
-        decode = partial(_RESULTS[result], _Source(agg, source, encoding))
+        decode = partial(_RESULTS[result], _Source(agg, source, other, encoding))
     return Plan(
         calls=calls,
         decode=decode,
@@ -115,6 +126,7 @@ def plan(
         reads=(source.name,) if source is other else (source.name, other.name),
         rescales=encoding == "unscaled",
         overflow_reason=_overflow_reason(result, source),
+        ended=agg.is_ended,
     )
 
 
@@ -172,8 +184,23 @@ def _calls(
     if len(names) > 1:
         name = "time" if agg.is_over_time else names[1]
         by = inputs.add(other, _encoding(name, other))
-    kind = record.kernel or agg.core_kind
-    return (Call(kind, of, by, agg.number),), encoding
+    kind = record.kernel or _core_kind(agg, other)
+    call = Call(kind, of, by, agg.number)
+    times = of if by is None else by
+    if result == "decayed":
+        return (call, Call("max", times)), encoding
+    if result == "area":
+        first = (Call("min", times), Call("first", of))
+        return (call, *first, Call("max", times), Call("last", of)), encoding
+    return (call,), encoding
+
+
+def _core_kind(agg: Aggregation, times: ValueColumn) -> str:
+    """The kind of an aggregation for the core, with its half-life in ticks."""
+    if "half_life" not in agg.record.parameters or agg.rows_of_half_life is not None:
+        return agg.core_kind
+    length, tick = half_life_in_ticks(agg.half_life, tick_size(times.original.type))
+    return f"{agg.core_kind} {length} {tick}"
 
 
 def _interpolates(agg: Aggregation) -> bool:
@@ -308,6 +335,7 @@ class _Source(NamedTuple):
 
     agg: Aggregation
     values: ValueColumn
+    other: ValueColumn
     encoding: str
 
 
@@ -420,6 +448,40 @@ def _change(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     return answers[0]
 
 
+def _since(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """The time from an entry to the end of its window."""
+    times, ends = answers
+    return _change(source, [pc.subtract(ends, times)])
+
+
+def _decayed(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+    """Decayed sums at the ends, from those relative to the last entries."""
+    tick = tick_size(source.other.original.type)
+    half_life = half_life_in_ticks(source.agg.half_life, tick)
+    sums, last, ends = answers
+    return pa.array(_core.decayed_sums(sums, last, ends, *half_life))
+
+
+def _area(
+    source: _Source, answers: Sequence[pa.Array], before: Before | None = None
+) -> pa.Array:
+    """Areas up to the ends, or means, from those up to the last entries."""
+    agg, (area, first, first_value, last, value, ends) = source.agg, answers
+    since = first
+    left = pc.subtract(ends, last).cast(_FLOAT64, safe=False)
+    held = pc.multiply(value.cast(_FLOAT64, safe=False), left)
+    area = pc.if_else(pc.equal(left, 0), area, pc.add(area, held))
+    if before is not None:
+        carried, since = area_from_start(agg, before, first, first_value, ends)
+        area = pc.add(pc.coalesce(area, 0.0), carried)
+        area = with_nulls(area, since.is_null())
+    if agg.kind == "integral":
+        tick = tick_size(source.other.original.type)
+        return pc.divide(area, unit_in_ticks(agg.unit, tick))
+    time = pc.subtract(ends, since).cast(_FLOAT64, safe=False)
+    return pc.divide(area, with_nulls(time, pc.equal(time, 0)))
+
+
 def _bar(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     """Structs of the first, greatest, least and last values."""
     values = source.values
@@ -472,6 +534,9 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "between": _between,
     "difference": _difference,
     "change": _change,
+    "since": _since,
+    "decayed": _decayed,
+    "area": _area,
     "bar": _bar,
     "quantiles": _quantiles,
     "hitters": partial(_hitters, ["value", "count", "error"]),

@@ -19,6 +19,7 @@ class QueryPoints:
         noun: The name of a query point in messages.
         by_position: Whether `ends` and `starts` are positions of the rows in the order
             of key and time, and both belong to the window.
+        times: The ends in ticks, where `ends` are positions.
         own: The number of the row that each point is, which its window leaves out; None
             if they are not rows, or windows hold theirs.
     """
@@ -29,21 +30,29 @@ class QueryPoints:
     arrival: pa.Array | None
     noun: str
     by_position: bool = False
+    times: pa.Array | None = None
     own: pa.Array | None = None
 
     def take(self, rows: pa.Array) -> "QueryPoints":
         """Some of them."""
-        ends, starts, groups, arrival, own = (
+        ends, starts, groups, arrival, times, own = (
             None if column is None else column.take(rows)
             for column in (
                 self.ends,
                 self.starts,
                 self.groups,
                 self.arrival,
+                self.times,
                 self.own,
             )
         )
         assert ends is not None, "points have ends"
         return replace(
-            self, ends=ends, starts=starts, groups=groups, arrival=arrival, own=own
+            self,
+            ends=ends,
+            starts=starts,
+            groups=groups,
+            arrival=arrival,
+            times=times,
+            own=own,
         )

@@ -95,6 +95,8 @@ def _answer_type(
     if agg.scale == "gap":
         return _gap_type(plan, clock)
     result = agg.record.result
+    if agg.is_ended:
+        return pa.float64()
     if known is None or result == "joined":
         return _OF_OBJECTS.get(result)
     is_list, name = known

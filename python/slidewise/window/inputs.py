@@ -13,6 +13,7 @@ from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.errors import SpecError
+from slidewise.window.window_ends import kind_of
 
 __all__ = [
     "UDAF",
@@ -110,7 +111,7 @@ class InputColumns:
         """The call of an aggregation."""
         if agg.ddof >= 2**31:
             raise SpecError(f"ddof={agg.ddof} is too large")
-        kind = agg.core_kind
+        kind = kind_of(agg)
         of: int | None
         by: int | None = None
         source, other = self._source(agg.of), self._source(agg.by)

@@ -40,6 +40,7 @@ from slidewise.window.queries import (
     record_of,
 )
 from slidewise.window.time_codec import Clock, clock_for, identify
+from slidewise.window.window_ends import check_spans, result_at_end, span_options
 
 __all__ = [
     "ALONE",
@@ -137,6 +138,15 @@ class WindowPlan:
     def clocked(self) -> tuple[bool, ...]:
         """The results in ticks, or per tick, which `in_units` converts."""
         return tuple(bool(agg.scale) for _, agg in self.aggs)
+
+    @property
+    def ended(self) -> tuple[bool, ...]:
+        """The results that depend on the end of the window, which `at_end` makes."""
+        return tuple(agg.is_ended for _, agg in self.aggs)
+
+    def at_end(self, at: int, clock: Clock, parts: list[Any], end: int) -> Any:
+        """A result at the end of a window, from the core's parts; times are ticks."""
+        return result_at_end(self.aggs[at][1], clock, parts, end)
 
     def in_units(self, at: int, clock: Clock, ticks: float) -> Any:
         """A result in units of time, from one in ticks, or per tick."""
@@ -265,6 +275,8 @@ class WindowPlan:
 
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
+        for _, agg in self.aggs:
+            check_spans(agg, kind, unit)
         last = None if self.rows is not None else self.last
         queries = self.shared_queries
         return clock_for(
@@ -330,6 +342,8 @@ class WindowPlan:
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
+        if options := span_options(agg):
+            return [*record, *options]
         for name in ALONE:
             if name in agg.record.parameters:
                 return [*record, getattr(agg, name)]

@@ -25,6 +25,7 @@ from slidewise.window.planner import (
 from slidewise.window.queries import from_record, length_from_record
 from slidewise.window.scalar_codec import zone_of_record
 from slidewise.window.time_codec import SIZES, Clock
+from slidewise.window.window_ends import read_options
 
 __all__ = ["read_header"]
 
@@ -143,6 +144,9 @@ def _read_agg(
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "udaf":
         return name, custom[ddof](of, where=where)
+    if len(rest) == 1 and isinstance(rest[0], dict):
+        options: Any = read_options(rest[0])
+        return name, Aggregation(kind, of, by, ddof, where, k, **options)
     known = RECORDS[kind].parameters if kind in RECORDS else ()
     for parameter in ALONE:
         if parameter in known:

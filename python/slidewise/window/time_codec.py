@@ -77,6 +77,11 @@ class Clock:
         return f"{self.kind} {self.unit} {'aware' if self.zone else 'naive'}"
 
     @property
+    def tick(self) -> int:
+        """Nanoseconds per tick; 1 for ints."""
+        return 1 if self.kind == "int" else SIZES[self.unit]
+
+    @property
     def certain(self) -> tuple[int, int]:
         """The first and the last tick of the range in which `restore` never fails."""
         if self.kind in ("int", "numpy"):

@@ -18,7 +18,7 @@ def answer(agg: sw.Aggregation, rows: list[Row], nan: str, min_rows: int) -> Any
     """One aggregation over rows that are in order."""
     if min_rows and agg.kind in ("count_distinct", "approx_count_distinct"):
         return UNKNOWN
-    if agg.scale:
+    if agg.scale or agg.is_ended:
         return (
             UNKNOWN  # `rolling` scales by the unit of the times, which these have not
         )

@@ -30,13 +30,14 @@ impl Window {
                 PartialKind::Left => "left",
                 PartialKind::Right => "right",
             };
+            let last = node.times.iter().max().copied();
             let times = node
                 .times
                 .into_iter()
                 .map(|ticks| self.0.restore(py, ticks));
             let times = times.collect::<PyResult<_>>()?;
             // A partial sum may overflow although the whole does not, which a picture ignores.
-            let aggregate = match self.0.lower(py, node.aggregate) {
+            let aggregate = match self.0.lower(py, node.aggregate, last) {
                 Err(error) if error.is_instance_of::<ResultOverflowError>(py) => {
                     "overflow".into_pyobject(py)?.into_any()
                 }
