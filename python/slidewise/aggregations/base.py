@@ -463,7 +463,7 @@ class Aggregation:
         return self.kind
 
     def __repr__(self) -> str:
-        parts = [] if self.of is None else [repr(self.of)]
+        parts = self._shown_columns
         if self.by is not None:
             name = "by=" if self.record.second == "compared" else ""
             parts.append(f"{name}{self.by!r}")
@@ -486,6 +486,11 @@ class Aggregation:
             if getattr(self, name) != known[0]:
                 parts.append(f"{name}={getattr(self, name)!r}")
         return f"{self._called}({', '.join([*parts, *self._shown_options])})"
+
+    @property
+    def _shown_columns(self) -> list[str]:
+        """The columns without a name, for `repr`."""
+        return [] if self.of is None else [repr(self.of)]
 
     @property
     def _shown_options(self) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from slidewise.aggregations.registry import UserDefinedAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type, read_type
+from slidewise.aggregations.seen import Seen, seen_by
 from slidewise.errors import SpecError
 
 __all__ = ["CustomAggregation", "Functions", "aggregation", "find_custom"]
@@ -95,8 +96,13 @@ class CustomAggregation(UserDefinedAggregation):
         self._check_names()
 
     def _by_functions(self) -> tuple[Any, ...]:
-        options = (self.of, self.where, self.windows)
+        options = ((self.of, *self.others), self.where, self.windows)
         return _remade, (*options, *_parts(self.functions))
+
+    @property
+    def seen(self) -> Seen:
+        """What its functions see."""
+        return seen_by(self.functions.lift, self.functions.lower)
 
     @property
     def lift(self) -> Function | None:
@@ -149,14 +155,14 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
 
 
 def _remade(
-    of: str | None, where: str | None, windows: Any, *parts: Any
+    of: tuple[Any, ...], where: str | None, windows: Any, *parts: Any
 ) -> CustomAggregation:
     # A copy does not take the name of the definition: it may be freed before.
     defined = _KNOWN.get(parts[0])
     made = _make(*parts)
     if defined is not None:
         _KNOWN[parts[0]] = defined
-    return made(of, where=where, windows=windows)
+    return made(*of, where=where, windows=windows)
 
 
 @overload
@@ -207,9 +213,13 @@ def aggregation(
 
     Args:
         lift: Makes a partial of a value; by default the value itself. Missing values
-            are skipped.
+            are skipped. Over tables and in streams it may have a parameter per column,
+            as in `lift(price, size)`, and before them `time`: rows without one of the
+            values are skipped.
         combine: Combines an earlier and a later partial.
-        lower: Makes the answer of a partial; by default the partial itself.
+        lower: Makes the answer of a partial; by default the partial itself. There it
+            may also have the parameters `start` and `end`, the ends of the window as
+            times of the table; `start` is None for windows that have none.
         identity: The partial of no entries: `combine(identity, p) == p`. Required, for
             `check_laws` alone: over an empty window the answer is None.
         inverse: `inverse(whole, earliest)` removes the earliest part from a whole;
@@ -268,6 +278,17 @@ def aggregation(
         >>> out = sw.rolling(table, on="t", windows=2, aggs={"p": product("x")})
         >>> out["p_2"].to_pylist()
         [4, 20, 5]
+
+        Of two columns and the end of the window:
+
+        >>> paid = sw.aggregation(
+        ...     lambda price, size: price * size,
+        ...     combine=lambda a, b: a + b,
+        ...     lower=lambda partial, end: (end, partial), identity=0)
+        >>> table = pa.table({"t": [1, 2], "price": [4, 5], "size": [2, 1]})
+        >>> aggs = {"p": paid("price", "size")}
+        >>> sw.rolling(table, on="t", windows=9, aggs=aggs)["p_9"].to_pylist()
+        [[1, 8], [2, 13]]
     """
     if isinstance(lift, type) and combine is None:
         return _of_class(lift, commutative, codec, name, returns)

@@ -2,11 +2,12 @@
 
 import pickle
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.records import Record
+from slidewise.aggregations.seen import Seen, seen_by
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument
 
@@ -48,7 +49,7 @@ def check_flag_and_name(commutative: object, name: object) -> None:
 
 
 def by_reference(
-    name: str, of: str | None, where: str | None, windows: Any
+    name: str, of: tuple[Any, ...], where: str | None, windows: Any
 ) -> Aggregation:
     """Unpickles a user-defined aggregation by name; imports its module.
 
@@ -60,7 +61,7 @@ def by_reference(
     is_aggregation = isinstance(found, Aggregation)
     if not is_aggregation:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    column: Aggregation = found(of, where=where, windows=windows)
+    column: Aggregation = found(*of, where=where, windows=windows)
     return column
 
 
@@ -72,9 +73,11 @@ class UserDefinedAggregation(Aggregation):
 
     Attributes:
         functions: Its functions.
+        others: The columns after the first one, if `lift` takes several.
     """
 
     functions: Any = None
+    others: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def record(self) -> Record:
@@ -89,21 +92,53 @@ class UserDefinedAggregation(Aggregation):
         windows: Any = None,
         **unknown: object,
     ) -> Self:
-        """This aggregation of a column."""
+        """This aggregation of a column, or of as many as `lift` takes."""
         for name in unknown:
             meant = suggest_argument(name, ["column", "where", "windows"])
             raise TypeError(f"{self._called}() takes no argument {name!r}{meant}")
-        if others:
+        names = self.seen.columns
+        if len(names) > 1:
+            given = (column, *others)
+            if given != (None,) and (len(given) != len(names) or None in given):
+                raise SpecError(
+                    f"{self._called}() takes {len(names)} columns, as its lift does "
+                    f"({', '.join(names)}); got {given!r:.60}"
+                )
+        elif others:
             raise TypeError(f"{self._called}() takes one column{_STRUCT}")
         if isinstance(column, list | tuple):
             raise SpecError(
                 f"{self._called}() takes one column, got {column!r}{_STRUCT}"
             )
-        return replace(self, of=column, where=where, windows=windows)
+        return replace(self, of=column, others=others, where=where, windows=windows)
+
+    @property
+    def seen(self) -> Seen:
+        """What its functions see."""
+        return seen_by(None, None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        named = (self.of, *self.others, self.where)
+        return tuple(column for column in named if column is not None)
+
+    def check_columns(self) -> None:
+        """Checks that all its columns are named."""
+        names = self.seen.columns
+        if len(names) > 1 and len(self.others) + 1 != len(names):
+            shown = ", ".join(map(repr, names))
+            raise SpecError(f"{self!r} needs {len(names)} columns, as in ({shown})")
+        Aggregation.check_columns(self)
 
     @property
     def _called(self) -> str:
         return str(self.functions.label)
+
+    @property
+    def _shown_columns(self) -> list[str]:
+        named = (self.of, *self.others)
+        return [repr(name) for name in named if name is not None]
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickles by name if the name resolves to it, else by its functions."""
@@ -111,7 +146,8 @@ class UserDefinedAggregation(Aggregation):
         # In another process, __main__ is another module.
         here = name is None or not name.startswith("__main__:")
         if here and getattr(resolve(name), "functions", None) is self.functions:
-            return by_reference, (name, self.of, self.where, self.windows)
+            columns = (self.of, *self.others)
+            return by_reference, (name, columns, self.where, self.windows)
         return self._by_functions()
 
     def _by_functions(self) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import slidewise.aggregations as catalogue
@@ -37,6 +38,8 @@ def record_of_agg(agg: Aggregation) -> dict[str, Any]:
     if isinstance(agg, UserDefinedAggregation):
         named = {"column": agg.of, "where": agg.where, "windows": agg.windows}
         given = {name: value for name, value in named.items() if value is not None}
+        if agg.others:
+            given["column"] = [agg.of, *agg.others]
         return {"kind": _import_path(agg), **given}
     record: dict[str, Any] = {"kind": agg.kind}
     values: dict[str, Any] = {}
@@ -87,6 +90,9 @@ def agg_of_record(record: object) -> Aggregation:
     make = _user_defined(kind) if ":" in kind else _function(kind)
     known = inspect.signature(make).parameters
     refuse_unknown(given, known, f" of {kind}")
+    columns = given.get("column")
+    if ":" in kind and isinstance(columns, list) and len(columns) > 1:
+        make = partial(make, *_column_names(given.pop("column"), kind))
     for name in _COLUMNS:
         if not isinstance(given.get(name), str | None):
             raise SpecError(
@@ -100,6 +106,15 @@ def agg_of_record(record: object) -> Aggregation:
         raise SpecError(f"{kind} does not take {shorten(given)}: {error}") from error
     made.check_columns()
     return made
+
+
+def _column_names(given: list[Any], kind: str) -> list[str]:
+    for name in given:
+        if not isinstance(name, str):
+            raise SpecError(
+                f"column={shorten(given)} of {kind} are not names of columns"
+            )
+    return given
 
 
 def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> None:

@@ -337,19 +337,30 @@ class ValueColumns:
         self._values: dict[tuple[str, ...], ValueColumn] = {}
 
     def of(
-        self, name: str, *, where: str | None = None, paired: str = ""
+        self,
+        name: str,
+        *,
+        where: str | None = None,
+        paired: str = "",
+        others: tuple[str, ...] = (),
     ) -> ValueColumn:
-        """A column, null where `where` is not true or where `paired` is null."""
-        key = (name, where or "", paired)
+        """A column, null where `where` is not true or another column is null."""
+        key = (name, where or "", paired, *others)
         if key not in self._values:
-            self._values[key] = self._view(name, where, paired)
+            made = self._view(name, where, paired)
+            for other in others:
+                present = self.of(other).original.is_valid()
+                made = made.masked(present, "with", other)
+            self._values[key] = made
         return self._values[key]
 
     def view(self, name: str, masks: Sequence[str]) -> ValueColumn:
         """A column under the masks of another `ValueColumn`, as its `view` has them."""
-        by_kind = dict(zip(masks[::2], masks[1::2], strict=True))
+        pairs = list(zip(masks[::2], masks[1::2], strict=True))
+        by_kind = dict(pairs)
         where, paired = by_kind.get("where"), by_kind.get("paired", "")
-        return self.of(name, where=where, paired=paired)
+        others = tuple(other for kind, other in pairs if kind == "with")
+        return self.of(name, where=where, paired=paired, others=others)
 
     def _view(self, name: str, where: str | None, paired: str) -> ValueColumn:
         if paired:

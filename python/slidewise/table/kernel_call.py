@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.call import Call
-from slidewise.aggregations.custom import CustomAggregation
+from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.scalars import as_int
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
@@ -415,7 +415,10 @@ class KernelCall:
             _AMONG_POSITIONS if by_position else self._pass_span(at, points)
             for at in windows
         ]
-        self._compute_custom(windows, spans, rows, points, history)
+        ends = self.times.ticks.slice(history)
+        if points is not None:
+            ends = points.ends if points.times is None else points.times
+        self._compute_custom(windows, spans, rows, points, history, ends)
         raises = self.spec.overflow == "raise"
         try:
             answers, beyond = _core.rolling(
@@ -438,9 +441,6 @@ class KernelCall:
             raise self._overflow(where, history, str(error)) from None
         found = [dict(zip(calls, window, strict=True)) for window in answers]
         named = ((at, calls[call], row, value) for at, call, row, value in beyond)
-        ends = self.times.ticks.slice(history)
-        if points is not None:
-            ends = points.ends if points.times is None else points.times
         found_by = dict(zip(windows, found, strict=True))
         return self._decode(found_by, named, history, ends, points)
 
@@ -577,6 +577,7 @@ class KernelCall:
         rows: RowKeys,
         points: QueryPoints | None,
         history: int,
+        ends: pa.Array,
     ) -> None:
         """Computes Python aggregations: per window, the answers at rows or points."""
         covering = self._covering(self.spec.windows[windows[0]])
@@ -584,18 +585,66 @@ class KernelCall:
         for agg in dict.fromkeys(agg for _, agg in covered):
             if isinstance(agg, CustomAggregation):
                 assert agg.of is not None, "a Spec does not let this through"
-                values = self._columns.of(agg.of, where=agg.where)
+                values, functions = self._seen(agg)
                 answers = _core.rolling_udaf(
                     rows,
-                    values.original.to_pylist(),
-                    agg.functions,
+                    values,
+                    functions,
                     spans,
                     self.spec.ties,
                     points,
                     history,
                 )
                 for window, of_window in zip(windows, answers, strict=True):
-                    self._custom[agg, window] = of_window[history:]
+                    found = of_window[history:]
+                    if agg.seen.ends:
+                        found = self._lowered(agg, window, found, points, ends)
+                    self._custom[agg, window] = found
+
+    def _seen(self, agg: CustomAggregation) -> tuple[list[Any], Functions]:
+        """What the lift of an aggregation takes for each row, and its functions."""
+        assert agg.of is not None, "a Spec does not let this through"
+        values = self._columns.of(agg.of, where=agg.where, others=agg.others)
+        column, seen, functions = values.original.to_pylist(), agg.seen, agg.functions
+        if seen.plain:
+            return column, functions
+        lift, columns = functions.lift, [column]
+        columns += [self._columns.of(name).original.to_pylist() for name in agg.others]
+        if seen.time:
+            columns.insert(0, self.source.column(self.spec.on).to_pylist())
+        if len(columns) > 1:
+            assert lift is not None, "it has parameters"
+            rows = zip(*columns, strict=True)
+            pairs = zip(rows, column, strict=True)
+            column = [None if value is None else row for row, value in pairs]
+            functions = replace(functions, lift=lambda row: lift(*row))
+        return column, replace(functions, lower=None) if seen.ends else functions
+
+    def _lowered(
+        self,
+        agg: CustomAggregation,
+        window: int,
+        partials: list[Any],
+        points: QueryPoints | None,
+        ends: pa.Array,
+    ) -> list[Any]:
+        """The answers of partials whose lower sees the ends of the windows."""
+        span, lower = self.spans[window], agg.functions.lower
+        assert lower is not None, "it has parameters"
+        ends = pc.subtract(ends, span.offset) if span.offset else ends
+        starts = starts_of(span, points, ends)
+        both: dict[str, list[Any]] = {"start": [None] * len(partials)}
+        for name, ticks in (("start", starts), ("end", ends)):
+            if ticks is not None:
+                both[name] = self.times.window_ends(ticks).to_pylist()
+        names = agg.seen.ends
+        given = zip(*(both[name] for name in names), strict=True)
+        return [
+            None
+            if partial is None
+            else lower(partial, **dict(zip(names, at, strict=True)))
+            for partial, at in zip(partials, given, strict=True)
+        ]
 
     def _array(
         self,

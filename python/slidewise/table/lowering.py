@@ -142,7 +142,8 @@ def _columns_of(
         return times, times, times
     if not agg.record.second:
         assert agg.of is not None, "Spec requires it"
-        values = columns.of(agg.of, where=agg.where)
+        others = agg.others if isinstance(agg, CustomAggregation) else ()
+        values = columns.of(agg.of, where=agg.where, others=others)
         return values, values, values
     if agg.is_over_time:
         assert agg.of is not None, "Spec requires it"

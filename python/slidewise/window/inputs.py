@@ -117,6 +117,7 @@ class InputColumns:
         source, other = self._source(agg.of), self._source(agg.by)
         record, objects = agg.record, self._holds_objects(agg)
         if isinstance(agg, CustomAggregation):
+            _refuse_seen(agg)
             kind, of = UDAF, self._input(agg, source, self._udaf(agg.functions))
         elif isinstance(agg, NativeAggregation):
             kind = f"native:{self._compiled.index(agg.functions)}"
@@ -196,3 +197,12 @@ class InputColumns:
 
     def _source(self, column: str | None) -> int:
         return 0 if self._places is None or column is None else self._places[column]
+
+
+def _refuse_seen(agg: CustomAggregation) -> None:
+    """Refuses functions that see more than one value."""
+    if not agg.seen.plain:
+        raise SpecError(
+            f"{agg!r} sees times, several columns or the ends of windows, which a "
+            "Window does not pass: give it to rolling, hopping or KeyedWindows"
+        )
