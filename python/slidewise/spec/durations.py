@@ -91,9 +91,7 @@ _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 _ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 
 # The arguments that also take a number of rows.
-_TAKE_ROWS = (
-    *("windows", "last", "ranges", "range", "every", "offset", "half_life"),
-)
+_TAKE_ROWS = (*("windows", "last", "ranges", "range", "every", "offset", "half_life"),)
 EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)

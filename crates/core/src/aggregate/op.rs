@@ -1,8 +1,8 @@
 //! The operations of a record's components, and the words that each takes.
 
 use super::area::Area;
-use super::decay::{Decay, DecayedSquares};
 use super::bins::Edges;
+use super::decay::{Decay, DecayedSquares};
 
 /// One operation. Field `n` and `sum` are the word offsets of the components that
 /// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.
