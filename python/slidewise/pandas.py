@@ -36,7 +36,7 @@ class PandasMethods(TableMethods):
         args: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> Any:
-        given = args or (keywords.get("spec"), keywords.get("on"))
+        given = (*args, keywords.get("spec"), keywords.get("on"))
         if any(each is not None for each in given):
             return super()._call(function, args, keywords)
         labels = keywords.get("at")

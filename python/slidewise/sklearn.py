@@ -4,10 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
@@ -31,6 +28,16 @@ from slidewise.table.encoding import (
 from slidewise.table.key_types import cast_key
 from slidewise.table.rolling import compute_rolling
 from slidewise.table.time_columns import read_times
+
+try:
+    import numpy as np
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise ImportError(
+        f"RollingFeatures needs scikit-learn ({error}): "
+        "pip install 'slidewise[sklearn]'"
+    ) from error
 
 __all__ = ["RollingFeatures"]
 

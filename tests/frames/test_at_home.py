@@ -4,7 +4,9 @@ Every frame gives the same results and comes back as what it was.
 """
 
 import datetime as dt
+import importlib
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -249,6 +251,10 @@ def test_pandas_keeps_the_index_of_times() -> None:
     assert got.index.name is None
     assert [*got.columns] == ["k", "x", "n_1h", "sum_1h"]
     pd.testing.assert_frame_equal(frame, before)
+    ahead = frame.assign(hour=[1, 2, 3, 4]).sw.rolling(
+        None, on="hour", windows=2, aggs=AGGS
+    )
+    assert ahead["sum_2"].tolist() == [3, 4, 5, 6]
     named = frame.rename_axis("k")  # which is a column, too
     got = named.sw.rolling(by="k", windows="1h", aggs=AGGS)
     assert got.index.name == "k"
@@ -300,3 +306,13 @@ def test_pandas_without_one_index_of_times_is_refused(
 def test_the_function_still_asks_for_the_name_of_an_index() -> None:
     with pytest.raises(sw.SpecError, match=r"on= is missing.*rename_axis\('t'\)"):
         sw.rolling(indexed(ROWS), windows="1h", aggs=AGGS)
+
+
+def test_without_scikit_learn_the_import_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, "slidewise.sklearn", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'slidewise\[sklearn\]'"):
+        importlib.import_module("slidewise.sklearn")

@@ -88,6 +88,15 @@ def test_no_row_sees_a_later_one() -> None:
     assert seen.index.tolist() == [7, 8]
 
 
+def test_no_rows_are_rows() -> None:
+    none = TEST[:0]
+    got = RollingFeatures(**SUM).fit(TRAIN).transform(none)
+    assert got.shape == (0, 1)
+    transformer = RollingFeatures(**SUM, row_id="t").fit(TRAIN[:0])
+    assert transformer.transform(TEST)["s_4"].tolist() == [3.0, 2.0]
+    assert transformer.transform(none).shape == (0, 1)
+
+
 def test_rows_of_the_history_count_once_by_row_id() -> None:
     rows = payments(200).assign(id=range(200))
     transformer = RollingFeatures(**REQUEST, row_id="id")
