@@ -25,14 +25,6 @@ _INTEGRAL = register(
 )
 
 
-def carry_error(agg: Aggregation) -> str:
-    """Why an entry from before the window cannot be carried into it."""
-    return (
-        f"{agg!r} needs the last entry at or before the start of each window, which "
-        "only tables have: give edge='first' to begin at the first entry of the window"
-    )
-
-
 @with_hints
 def integral(
     column: str | None = None,
@@ -97,7 +89,11 @@ def integral(
 
 
 register_like(
-    _INTEGRAL, kind="time_weighted_mean", parameters=("hold", "edge"), sparse=True
+    _INTEGRAL,
+    kind="time_weighted_mean",
+    parameters=("hold", "edge"),
+    result="level",
+    sparse=True,
 )
 
 

@@ -340,6 +340,21 @@ class Aggregation:
         return "edge" in self.record.parameters and self.edge == "carry"
 
     @property
+    def carry_error(self) -> str:
+        """The message of engines that keep no entries from before windows.
+
+        Example:
+            >>> import slidewise as sw
+            >>> print(sw.integral("x").carry_error)
+            integral('x') needs the last entry at or before the start of each window...
+        """
+        return (
+            f"{self!r} needs the last entry at or before the start of each window, "
+            "which only tables have: give edge='first' to begin at the first entry of "
+            "the window"
+        )
+
+    @property
     def is_over_time(self) -> bool:
         """Whether its second input is the time.
 

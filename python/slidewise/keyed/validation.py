@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations.areas import carry_error
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array, refuse_taken, require
@@ -206,7 +205,7 @@ def _check_streamable(query: KeyedQuery) -> None:
     spec = query.spec
     for _, agg in spec.aggs:
         if agg.carries:
-            raise SpecError(carry_error(agg))
+            raise SpecError(agg.carry_error)
     if query.emit == "change":
         refuse_ended(spec, Argument("emit", query.emit))
     for window in spec.windows:

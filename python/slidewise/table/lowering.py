@@ -190,7 +190,7 @@ def _calls(
     times = of if by is None else by
     if result == "decayed":
         return (call, Call("max", times)), encoding
-    if result == "area":
+    if result in ("area", "level"):
         first = (Call("min", times), Call("first", of))
         return (call, *first, Call("max", times), Call("last", of)), encoding
     return (call,), encoding
@@ -476,7 +476,7 @@ def _area(
         carried, since = area_from_start(agg, before, first, first_value, ends)
         area = pc.add(pc.coalesce(area, 0.0), carried)
         area = with_nulls(area, since.is_null())
-    if agg.kind == "integral":
+    if agg.record.result == "area":
         tick = tick_size(source.other.original.type)
         return pc.divide(area, unit_in_ticks(agg.unit, tick))
     time = pc.subtract(ends, since).cast(_FLOAT64, safe=False)
@@ -538,6 +538,7 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "since": _since,
     "decayed": _decayed,
     "area": _area,
+    "level": _area,
     "bar": _bar,
     "quantiles": _quantiles,
     "hitters": partial(_hitters, ["value", "count", "error"]),

@@ -7,7 +7,6 @@ latest entry, and the times and values that the rest is made of.
 from typing import Any
 
 import slidewise._core as _core
-from slidewise.aggregations.areas import carry_error
 from slidewise.aggregations.base import Aggregation
 from slidewise.errors import SpecError
 from slidewise.spec.durations import (
@@ -38,7 +37,7 @@ def kind_of(agg: Aggregation) -> str:
                 raise SpecError(length.given, " is too long: int64 cannot hold it")
             kind = f"{kind} {length.amount} 1"
     if agg.carries:
-        raise SpecError(carry_error(agg))
+        raise SpecError(agg.carry_error)
     return f"{kind} dated" if agg.is_ended and agg.record.result != "since" else kind
 
 
@@ -64,7 +63,7 @@ def result_at_end(agg: Aggregation, clock: Clock, parts: list[Any], end: int) ->
     area, first, last, value = parts
     if end > last:
         area += float(value) * (end - last)
-    if agg.kind == "integral":
+    if agg.record.result == "area":
         return area / unit_in_ticks(agg.unit, tick)
     return area / (end - first) if end > first else None
 
