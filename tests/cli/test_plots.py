@@ -73,8 +73,9 @@ def test_a_line_is_the_answer_at_every_time(
     tmp_path: Path, panels: list[Any], closed: str, offset: int | None
 ) -> None:
     rng = random.Random(f"{SEED}{closed}{offset}")
-    alone = closed == "right" and offset is None
-    for windows in (7, [3, 30, *([sw.rows(2)] if alone else [])]):
+    others = [sw.rows(2)] if closed in ("right", "left") else []
+    others = [] if offset else [*others, sw.trailing(7, resolution=10)]
+    for windows in (7, [3, 30, *others]):
         times = sorted(rng.randrange(100) for _ in range(rng.choice([1, 30])))
         table = pa.table({"t": times, "x": [rng.randrange(9) for _ in times]})
         aggs = {"n": sw.count(), "s": sw.sum("x"), "m": sw.mean("x")}

@@ -175,6 +175,21 @@ def test_what_a_snapshot_does_not_have_is_named(
         sw.KeyedWindows.from_bytes(blob, one.replace(**changes))
 
 
+def test_windows_before_their_row_need_rows_before_the_watermark() -> None:
+    spec = sw.Spec(on="t", windows=sw.rows(5), aggs={"s": sw.sum("x")})
+    before = spec.replace(windows=sw.rows(2), closed="left")
+    for late in (0, 1):
+        kept = sw.KeyedWindows(spec, late=late)
+        kept.ingest(pa.table({"t": [1, 4, 5], "x": [1, 2, 4]}))
+        blob = kept.to_bytes()
+        if late:
+            opened = sw.KeyedWindows.from_bytes(blob, before)
+            assert opened.query((), at=4) == {"s_2rows": 1}
+            continue
+        with pytest.raises(sw.SnapshotError, match="'2rows' is beyond its horizon"):
+            sw.KeyedWindows.from_bytes(blob, before)
+
+
 def test_windows_of_other_kinds_do_not_grow() -> None:
     hops = sw.Spec(on="t", by="k", window=6, every=2, empty=True, aggs=FOLDS)
     blob = fed(hops, batches_of("kinds")).to_bytes()

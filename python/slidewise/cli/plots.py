@@ -26,7 +26,7 @@ from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.table.encoding import decode_dictionary
 from slidewise.table.rolling import rolling_spec
-from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
+from slidewise.table.time_columns import TimeColumn, cells_of, read_times, window_ticks
 
 __all__ = ["check", "draw_rolling"]
 
@@ -217,18 +217,23 @@ def _changes(
     kind = times.original.type
     tick = _DAY if pa.types.is_date64(kind) else 1  # the least step of time
     entering, leaving = [0], []
+    ticks, together = times.ticks.to_numpy(), []
     for window in windows:
         offset = 0 if window.lag is None else window_ticks(window.lag, times)
         entering.append(offset + tick * (not window.includes_end))
         if window.timed is not None:
             reach = window.reach(lambda length: window_ticks(length, times))
             leaving.append(reach + tick * window.includes_start)
-    ticks = times.ticks.to_numpy()
+            begun = cells_of(
+                window, lambda length: window_ticks(length, times), times.ticks
+            )
+            if begun is not None:
+                together.append(_moved(begun.to_numpy(), reach + 1))
     ends = pc.min_max(whole.ticks).as_py()
     span = numpy.array([ends["min"], ends["max"]])
     first = max(ends["min"] + min(entering), -_INT64_MAX - 1)
     last = min(ends["max"] + max(entering), _INT64_MAX)
-    moved = [_moved(ticks, by) for by in {*entering, *leaving}] + [span]
+    moved = [_moved(ticks, by) for by in {*entering, *leaving}] + [*together, span]
     at = numpy.unique(numpy.concatenate(moved))
     return times.restore(pa.array(at[(at >= first) & (at <= last)]))
 

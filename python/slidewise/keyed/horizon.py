@@ -22,7 +22,7 @@ from slidewise.spec.durations import (
 from slidewise.spec.spec import Spec, parse_lengths
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.trailing import Trailing
-from slidewise.table.time_columns import subtract_clamped, window_ticks
+from slidewise.table.time_columns import cells_of, window_ticks
 
 __all__ = ["Horizon", "parse_keep", "retention_ticks"]
 
@@ -49,8 +49,7 @@ def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     if keep is not None:
         retention = max(retention, window_ticks(keep, query.times))
     rolling = (window for window in query.spec.windows if window.per_row)
-    before = any(w.includes_start or (w.rows and not w.includes_end) for w in rolling)
-    retention += query.step if before else 0
+    retention += query.step if any(w.needs_edge for w in rolling) else 0
     return min(retention, LATEST)
 
 
@@ -160,12 +159,8 @@ class Horizon:
         """The times at which the earliest rows of windows leave; null for never."""
         if window.timed is None:
             return pa.nulls(len(earliest), pa.int64())
-        cells = window.cells(self.query.ticks_of)
-        if cells is not None:
-            # A cell leaves with its last point, which is the first of the next one.
-            points = subtract_clamped(earliest, int(not window.includes_start))
-            begun = pa.array(cells.starts(pc.fill_null(points, 0))[0])
-            begun = pc.if_else(points.is_valid(), begun, None)
+        begun = cells_of(window, self.query.ticks_of, earliest)
+        if begun is not None:
             return self.after(begun, window.reach(self.query.ticks_of) + 1)
         return self.after(earliest, self.leaving(window))
 

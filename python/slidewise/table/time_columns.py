@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.column_types import is_text
 from slidewise.spec.durations import UNITS, Length, Rows
+from slidewise.spec.windows.base import Ticks, Window
 from slidewise.table.encoding import cast_lossless
 
 __all__ = [
     "RowKeys",
     "TicksOf",
     "TimeColumn",
+    "cells_of",
     "order_by",
     "read_times",
     "subtract_clamped",
@@ -213,6 +215,19 @@ def subtract_clamped(ticks: pa.Array, lag: int) -> pa.Array:
     if lag > _INT64_MAX:
         ticks, lag = subtract_clamped(ticks, _INT64_MAX), lag - _INT64_MAX
     return pc.subtract(pc.max_element_wise(ticks, _INT64_MIN + lag), lag)
+
+
+def cells_of(window: Window, ticks_of: Ticks, times: pa.Array) -> pa.Array | None:
+    """The starts of the cells with which rows of some times leave a window, or None.
+
+    A cell has the point that ends it, if the start of the window does not belong to it.
+    """
+    cells = window.cells(ticks_of)
+    if cells is None:
+        return None
+    points = subtract_clamped(times, int(not window.includes_start))
+    begun = pa.array(cells.starts(pc.fill_null(points, 0))[0])
+    return pc.if_else(points.is_valid(), begun, None)
 
 
 def window_ticks(length: Length, times: TimeColumn) -> int:

@@ -327,7 +327,7 @@ mod tests {
         for (length, every) in [(10, 3), (10, 5), (7, 7), (12, 1)] {
             for empty in [false, true] {
                 let unit = Calendar::on_grid(length, 2, 0);
-                let found = super::units(&times, None, &layout, (&unit, Some(every)), empty);
+                let found = units(&times, None, &layout, (&unit, Some(every)), empty);
                 let found = found.unwrap();
                 let found: Vec<_> = found.starts.into_iter().zip(found.ends).collect();
                 let (mut all, mut held) = (Vec::new(), Vec::new());

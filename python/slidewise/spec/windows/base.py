@@ -233,6 +233,11 @@ class Window:
         return True
 
     @property
+    def needs_edge(self) -> bool:
+        """Whether it needs rows one step earlier than its reach, at one of its ends."""
+        return self.includes_start or bool(self.rows and not self.includes_end)
+
+    @property
     def holds_its_row(self) -> bool:
         """Whether it always holds the row that it ends with."""
         return True
