@@ -1,5 +1,6 @@
 """`read_state` gives the rows that a stream holds."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 from streams import LATE, ROLLING, FileSource, read, start
 
 import slidewise as sw
+from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.processor import Processor
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.validation import checked
 from slidewise.spark import read_state, rolling
+from slidewise.spark.state_reader import Reader
 
 
 def test_the_rows_of_the_state(spark: Any, tmp_path: Path) -> None:
@@ -52,3 +58,22 @@ def test_other_folders_are_refused(spark: Any, tmp_path: Path) -> None:
     start(distinct, tmp_path, "other").awaitTermination()
     with pytest.raises(sw.SpecError, match=r"without windows of slidewise \(dedupe\)"):
         read_state(spark, str(tmp_path / "other-checkpoint"))
+
+
+def test_rows_of_a_page_that_were_emitted_lack_the_other_columns() -> None:
+    """The page still has them, as other rows of it wait."""
+    spec = sw.Spec(on="t", by="k", windows=10, aggs={"x": sw.sum("x")})
+    schema = pa.schema([(name, pa.int64()) for name in ("t", "k", "x", "id")])
+    query = checked(KeyedQuery(spec, schema, "final"))
+    store = MemoryStore()
+    processor = Processor(query, store)
+    rows = pa.table({"t": [1, 5], "k": [7, 7], "x": [2, 3], "id": [8, 9]}, schema)
+    processor.ingest(query.arrived(rows)[0], None)
+    processor.advance(3)
+    head = json.dumps({"shard": processor.commit()}).encode()
+    pages = {None: head, **store.blobs()}
+    stored = pa.table({"page": [*pages], "blob": [*pages.values()]})
+    assert Reader(query).rows(stored).to_pylist() == [
+        {"k": 7, "t": 1, "x": 2, "id": None, "_pending": False},
+        {"k": 7, "t": 5, "x": 3, "id": 9, "_pending": True},
+    ]

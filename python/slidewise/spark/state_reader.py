@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -23,7 +24,7 @@ from slidewise.spark.operator import HEAD, PAGES
 from slidewise.spark.versions import check_streams
 from slidewise.spark.worker_errors import one_line_errors
 
-__all__ = ["read_state"]
+__all__ = ["Reader", "read_state"]
 
 _OPERATOR = "transformWithState"
 _PENDING = "_pending"
@@ -68,7 +69,7 @@ def read_state(spark: Any, checkpoint: str) -> Any:
     guard = heads.where(sf.col("bucket") == GUARD_BUCKET).collect()
     if not guard:
         raise SpecError(f"no micro-batch with rows is in the checkpoint {checkpoint!r}")
-    reader = _Reader(query_of(json.loads(bytes(guard[0]["blob"]))["query"]))
+    reader = Reader(query_of(json.loads(bytes(guard[0]["blob"]))["query"]))
     pages = _variable(spark, checkpoint, PAGES, batch).select(
         sf.col("key.bucket").alias("bucket"),
         sf.col("user_map_key.page").alias("page"),
@@ -114,7 +115,7 @@ def _variable(spark: Any, checkpoint: str, name: str, batch: int) -> Any:
     return source.option("batchId", batch).load(checkpoint)
 
 
-class _Reader:
+class Reader:
     """A function for `applyInArrow`: the rows of a bucket.
 
     Attributes:
@@ -122,7 +123,7 @@ class _Reader:
     """
 
     def __init__(self, query: KeyedQuery) -> None:
-        self._query = query
+        self._query, self._kept = query, query.stored_columns
         by, on = query.spec.by, query.spec.on
         waits = query.emit == "final"
         kept = query.schema.names if waits else query.stored_columns
@@ -158,11 +159,14 @@ class _Reader:
             waits = later_than(rows[TIME], fired)
         else:
             waits = pa.repeat(pending, count)
-        rows = rows.append_column(_PENDING, waits)
-        columns = [
-            rows[field.name]
-            if field.name in rows.column_names
-            else pa.nulls(count, field.type)
-            for field in self.schema
-        ]
+        known, kept = {*rows.column_names}, {self._query.spec.on, *self._kept}
+        columns = []
+        for field in [*self.schema][:-1]:
+            column = rows[field.name] if field.name in known else None
+            if column is None:
+                column = pa.nulls(count, field.type)
+            elif field.name not in kept:  # its segment has other rows that wait
+                column = pc.if_else(waits, column, pa.scalar(None, field.type))
+            columns.append(column)
+        columns.append(waits)
         return pa.table(columns, schema=self.schema)
