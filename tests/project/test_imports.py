@@ -84,7 +84,10 @@ def test_imports_go_down(module: str) -> None:
 
 # The floors within `keyed`, from the ground up, by the first part of a module's name.
 KEYED_FLOORS = (
-    {"columns", "grid", "formats", "python_rows", "single_times"},
+    {
+        *("columns", "grid", "formats", "python_rows", "single_times"),
+        *("buckets", "published"),
+    },
     # The plan, and what depends on it alone.
     {
         *("query", "horizon", "points", "expiry", "hop_windows", "growth"),
@@ -96,8 +99,8 @@ KEYED_FLOORS = (
     {"emit"},
     {"processor", "view", "transaction"},
     {"stream", "queries", "snapshots", "explain"},
-    {"spec_windows"},
-    {"feature_windows"},
+    {"spec_windows", "publisher"},
+    {"feature_windows", "follower"},
     {"keyed_windows"},
 )
 
