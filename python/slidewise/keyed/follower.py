@@ -67,11 +67,16 @@ def follow(
 
     Cost: O(n): the last snapshot of each bucket of keys, and the changes since.
 
+    Beside a stream with `publish="/data/features"`, `sw.follow("/data/features",
+    every="1s").query("A")` gives results such as `{"n_1h": 3}`.
+
     Example:
         >>> import slidewise as sw
-        >>> features = sw.follow("/data/features", every="1s")  # doctest: +SKIP
-        >>> features.query("A")  # doctest: +SKIP
-        {'n_1h': 3}
+        >>> try:
+        ...     features = sw.follow("/data/features")
+        ... except sw.SnapshotError as error:  # no stream has published yet
+        ...     print(error)
+        no committed micro-batch is in '/data/features': start the stream with it ...
     """
     return Follower(path, spec, every)
 
