@@ -220,6 +220,11 @@ def test_a_schema_types_the_columns(
     printed = capsys.readouterr().out
     assert " 007 " in printed
     assert "2026-01-03 00:00:00+00:00" in printed
+    typed = pa.table({"t": [START], "key": ["007"], "x": [1.0]})
+    pq.write_table(typed, tmp_path / "c.parquet")
+    file = ["stream", str(tmp_path / "c.parquet"), *command[2:]]
+    assert main([*file, *more, *schema]) == 0
+    assert " 007 " in capsys.readouterr().out
     assert main([*command, *more, "--files-per-trigger", "1"]) == 2
     error = capsys.readouterr().err
     assert "cast it, or give --schema a type that fits all batches" in error
@@ -238,6 +243,7 @@ def test_a_schema_types_the_columns(
         ([], "give a folder, a file, a pattern, or - for standard input"),
         (["in", "-o", "out"], "needs --checkpoint FOLDER"),
         (["in", "--schema", "t when"], "--schema 't when' is not a column"),
+        (["in", "--marker", "x", "--ahead", "1h"], "leave one of them out"),
         (["in", "--changed"], "--changed True leaves out"),
         (["in", "--idle=-5m"], "--idle -5m is negative"),
         (["in", "--checkpoint", "spark"], "is one of Spark"),

@@ -93,12 +93,13 @@ def test_a_stream_requires_late(spark: Any) -> None:
 
 
 def test_a_column_named_like_the_flag_is_refused(spark: Any, tmp_path: Path) -> None:
-    message = "'_late' is taken by late_rows='flag': rename the column"
-    table = spark.createDataFrame([], "k string, t timestamp, _late boolean")
-    stream = spark.readStream.schema(table.schema).json(str(tmp_path))
-    for df in (table, stream):
-        with pytest.raises(sw.SpecError, match=message):
-            rolling(df, **CALL, late="1s", late_rows="flag")
+    for flag in ("_late", "_ahead"):
+        message = f"'{flag}' is taken by late_rows='flag': rename the column"
+        table = spark.createDataFrame([], f"k string, t timestamp, {flag} boolean")
+        stream = spark.readStream.schema(table.schema).json(str(tmp_path))
+        for df in (table, stream):
+            with pytest.raises(sw.SpecError, match=message):
+                rolling(df, **CALL, late="1s", late_rows="flag", ahead="1h")
 
 
 def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:

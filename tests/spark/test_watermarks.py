@@ -38,6 +38,35 @@ def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> No
     assert watermarks == [None, *ends]
 
 
+def test_rows_ahead_of_their_micro_batch_do_not_move_the_watermark(
+    spark: Any, tmp_path: Path
+) -> None:
+    """A replay decides as before, by the time that the checkpoint has."""
+    source = FileSource(tmp_path, 0, dt.timedelta())
+    first, hour = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.timedelta(hours=1)
+    century = dt.datetime(2124, 1, 1, tzinfo=dt.UTC)
+    for ids in ([0, 9, 1], [2, 0], [8, 3]):
+        rows = [{"id": at, "t": century if at > 7 else first + at * hour} for at in ids]
+        source.put(pa.Table.from_pylist(rows, SCHEMA))
+    call = {"on": "t", "windows": "5h", "aggs": {"n": sw.count()}, "late": "0s"}
+    options = {"ahead": "1 hour", "late_rows": "flag"}
+    answers = rolling(read(spark, tmp_path), **call, **options)
+    query = start(answers, tmp_path, "out")
+    query.awaitTermination()
+    got = written(spark, tmp_path, "out").sort_by(
+        [("id", "ascending"), ("_late", "ascending")]
+    )
+    assert got.select(["id", "n_5h", "_late", "_ahead"]).to_pydict() == {
+        "id": [0, 0, 1, 2, 3, 8, 9],
+        "n_5h": [1, None, 2, 3, 4, None, None],
+        "_late": [False, True, False, False, False, False, False],
+        "_ahead": [False, False, False, False, False, True, True],
+    }
+    counts = metrics(query)
+    assert [counts[name] for name in ("rows", "late", "ahead")] == [7, 1, 2]
+    assert counts["watermark"] == (first + 3 * hour).timestamp()
+
+
 @pytest.mark.parametrize("year", [1960, [1, 1969][SEED // 1_000_000 % 2]])
 def test_streams_before_1970_equal_tables(
     spark: Any, tmp_path: Path, year: int

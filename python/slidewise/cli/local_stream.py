@@ -6,7 +6,6 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -114,9 +113,8 @@ class _Checkpoint:
         self.windows: bytes | None = None
         if self._file is None:
             return
-        folder_ = self._file.parent
-        folder_.mkdir(parents=True, exist_ok=True)
-        if any(folder_.glob("offsets/[0-9]*")):
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        if any(self._file.parent.glob("offsets/[0-9]*")):
             raise SpecError(
                 f"--checkpoint {folder} is one of Spark: continue it with --engine "
                 "spark, or give another folder"
@@ -177,14 +175,8 @@ class _LocalStream:
             self._sink = _Folder(options.output)
 
     def _source(self, options: Namespace, schema: pa.Schema | None) -> Source:
-        form, on = read_form(options), self._spec.times
-        if schema is not None:
-            # Ids keep leading zeros, and times of text are read as times.
-            names = [field.name for field in schema if pa.types.is_string(field.type)]
-            text = dict.fromkeys([*form.text, *names])
-            form = replace(form, text=[name for name in text if name not in on])
         times = (options.time_format, options.time_unit)
-        reader = Reader(self._spec, form, times, schema)
+        reader = Reader(self._spec, read_form(options), times, schema)
         pause = seconds_of(options.trigger)
         if options.folder == "-":
             most = options.rows_per_trigger or _ROWS

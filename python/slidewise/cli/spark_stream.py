@@ -55,6 +55,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         marker=options.marker,
         deletes=options.deletes,
         changed=options.changed,
+        ahead=options.ahead,
     )
     stream_options.check_stream()
     check_order(spec, stream_options.then_by)

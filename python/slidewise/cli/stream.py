@@ -235,6 +235,11 @@ def seconds_of(text: str | None) -> float | None:
 
 def _check_local(options: argparse.Namespace) -> None:
     _refuse(options, _OF_KAFKA, "is for Kafka, which --engine spark reads and writes")
+    if options.marker is not None and options.ahead is not None:
+        raise SpecError(
+            "--marker moves the watermark wherever its row is, and --ahead guards it: "
+            "leave one of them out, or use --engine spark"
+        )
     if options.folder is None:
         raise SpecError("give a folder, a file, a pattern, or - for standard input")
     ends = [name for name in ("folder", "output") if getattr(options, name) == "-"]

@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from slidewise.cli.inputs import files_of, joined
 from slidewise.errors import Argument, SpecError
-from slidewise.io.readers import read_table, with_empty_times
+from slidewise.io.readers import kind_of, read_table, with_empty_times
 from slidewise.io.text_form import TextForm
 from slidewise.spec.spec import Spec
 
@@ -82,14 +83,14 @@ class Reader:
 
     def table(self, file: Path) -> pa.Table:
         """The rows of a file."""
-        form, unit = self._times
+        time_format, time_unit = self._times
         table = read_table(
             file,
             on=self._spec.times,
             by=self._spec.by,
-            time_format=form,
-            time_unit=unit,
-            form=self._form,
+            time_format=time_format,
+            time_unit=time_unit,
+            form=self._form_of(file),
         )
         table = with_empty_times(table, file, self._spec)
         if self._schema is None:
@@ -105,6 +106,14 @@ class Reader:
                 column = column.cast(pa.timestamp(column.type.unit, "UTC"))
             columns.append(column)
         return pa.table(columns, names=self._schema.names)
+
+    def _form_of(self, file: Path) -> TextForm:
+        """How a file is written: ids keep leading zeros, as the schema has text."""
+        if self._schema is None or kind_of(file)[0] not in ("CSV", "JSON"):
+            return self._form
+        names = [one.name for one in self._schema if pa.types.is_string(one.type)]
+        own = [name for name in names if name not in self._spec.times]
+        return replace(self._form, text=[*dict.fromkeys([*self._form.text, *own])])
 
 
 def _lacks_zone(kind: pa.DataType, wanted: pa.DataType) -> bool:

@@ -37,7 +37,7 @@ DataFrame = Any
 _OF_BATCHES = ("partitions", "split", "then_by")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
-    *("initial", "buckets", "marker", "deletes", "changed", "publish"),
+    *("initial", "buckets", "marker", "deletes", "changed", "publish", "ahead"),
 )
 
 
@@ -68,6 +68,7 @@ def rolling(
     late: str | timedelta | None = None,
     emit: str | None = None,
     late_rows: str = "drop",
+    ahead: str | timedelta | None = None,
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
@@ -139,6 +140,10 @@ def rolling(
             `"flag"` returns them without results and with `_late` true; `"correct"`
             ingests those up to the longest window behind it, and emits the results
             that they change again, with `_correction` true. All are counted.
+        ahead: For streams: str or timedelta, how far the time of a row may be after
+            that of its micro-batch, such as `"1 hour"`. A row that is further ahead
+            does not move the watermark; it is counted, and dropped or, where late rows
+            are returned, returned with `_ahead` true. Default: any distance.
         initial: For streams: a batch DataFrame of the rows before the stream.
         buckets: For streams: int, the number of groups into which keys are hashed, by
             default 8. It cannot change while the checkpoint exists.
@@ -216,6 +221,7 @@ def hopping(
     late: str | timedelta | None = None,
     emit: str | None = None,
     late_rows: str = "drop",
+    ahead: str | timedelta | None = None,
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
@@ -260,6 +266,7 @@ def hopping(
         emit: For streams: only `"slide"`: a row per key and window, once the watermark
             has passed its end.
         late_rows: For streams: `"drop"` or `"correct"`, as for `rolling`.
+        ahead: For streams: str or timedelta, as for `rolling`.
         initial: For streams: a batch DataFrame of the rows before the stream. Windows
             that a watermark at the latest of their times would close get no results.
         buckets: For streams: int, the number of groups into which keys are hashed.

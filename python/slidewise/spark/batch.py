@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.keyed.query import CORRECTION, LATE
+from slidewise.keyed.query import CORRECTION
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch_worker import partition_function
 from slidewise.spark.columns import (
@@ -115,11 +115,11 @@ def transform_specs(
 
 
 def add_flags(results: Any, options: StreamOptions) -> Any:
-    """Adds the columns `_correction` and `_late` of streams, which are all false."""
+    """Adds the flags of streams, such as `_late`, which are all false."""
     names = [CORRECTION] if options.corrects else []
-    if options.flags:
-        refuse_flag(results.columns, options.late_rows)
-        names.append(LATE)
+    for flag in options.flags:
+        refuse_flag(results.columns, options.late_rows, flag)
+        names.append(flag)
     # Spark Connect refuses withColumns({}).
     if not names:
         return results

@@ -92,6 +92,8 @@ class Guard:
             " between 'drop' and 'flag', ",
             Argument("changed"),
             ", ",
+            Argument("ahead"),
+            ", ",
             Argument("marker"),
             " and the trigger.",
         )

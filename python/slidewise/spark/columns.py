@@ -6,12 +6,21 @@ from typing import Any
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-__all__ = ["RESERVED_PREFIX", "ROW", "ascending", "column", "key_columns"]
+__all__ = [
+    "EARLY",
+    "RESERVED_PREFIX",
+    "ROW",
+    "ascending",
+    "column",
+    "key_columns",
+]
 
 # The prefix of the columns that slidewise adds to a DataFrame within its plan.
 RESERVED_PREFIX = "__slidewise_"
 # The number of a row in the order in which Spark reads it.
 ROW = f"{RESERVED_PREFIX}row"
+# Whether a row is ahead of the time of its micro-batch.
+EARLY = f"{RESERVED_PREFIX}early"
 
 
 def column(name: str) -> Any:

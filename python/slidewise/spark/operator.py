@@ -12,7 +12,7 @@ moves partitions between workers.
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, SupportsBytes
 
@@ -31,12 +31,13 @@ from pyspark.sql.types import (
 
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.publisher import Commit, Published, Publisher
-from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery, flagged
+from slidewise.keyed.query import AHEAD, CORRECTION, LATE, KeyedQuery, flagged
 from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import QueryHeads
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_number
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
+from slidewise.spark.columns import EARLY
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
 from slidewise.spark.watermarks import timer_for, watermark_of
@@ -52,6 +53,7 @@ HEAD, PAGES = "directory", "pages"
 _COUNTS = (
     "rows",
     "late",
+    "ahead",
     "keys",
     "answers",
     "corrections",
@@ -125,7 +127,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         guard: bytes,
         publisher: Publisher | None,
         *,
-        flags: bool,
+        flags: Sequence[str],
     ) -> None:
         self.query, self.guard, self.flags = query, guard, flags
         self.publisher = publisher
@@ -298,16 +300,22 @@ class StateTransaction:
             self.processor.evict(watermark)
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
-        """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
+        """Ingests rows; counts those late or ahead, and returns them if asked to."""
         self._counts["rows"] += len(rows)
         # No copy: the memory of payloads does not change.
-        query = self.processor.query
+        query, flags = self.processor.query, self._operator.flags
+        ahead = rows.slice(0, 0)
+        if EARLY in rows.column_names:
+            is_ahead = rows[EARLY]
+            ahead, _ = query.arrived(rows.filter(is_ahead), copies=False)
+            rows = rows.filter(pc.invert(is_ahead))
         rows, ends = query.arrived(rows, copies=False)
         self._largest = None if ends is None else ends[1]
         rows, late = query.by_lateness(rows, watermark, ends)
-        self._counts["late"] += len(late)
-        if len(late) and self._operator.flags:
-            self._results.append(query.returned(late, [LATE], LATE))
+        for refused, name, flag in ((late, "late", LATE), (ahead, "ahead", AHEAD)):
+            self._counts[name] += len(refused)
+            if len(refused) and flags:
+                self._results.append(query.returned(refused, flags, flag))
         if len(rows):
             before = self.processor.changed_keys
             self._collect(self.processor.ingest(rows, watermark))
@@ -321,7 +329,7 @@ class StateTransaction:
             corrections = pc.sum(results[CORRECTION]).as_py()
             self._counts["corrections"] += corrections
         if self._operator.flags:
-            results = flagged(results, [LATE])
+            results = flagged(results, self._operator.flags)
         self._results.append(results)
 
     def commit(self, watermark: int | None) -> None:

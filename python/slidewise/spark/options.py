@@ -11,6 +11,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.published import Folder
+from slidewise.keyed.query import AHEAD, LATE
 from slidewise.keyed.validation import LATE_ROWS, check_changed, check_emit
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
@@ -23,6 +24,7 @@ class StreamOptions:
     """The options of streaming calls, which `rolling` documents.
 
     `late` is in nanoseconds; None, for a batch DataFrame only, if it was not given.
+    `ahead` is, too; None for any distance.
     """
 
     late: int | None
@@ -35,6 +37,7 @@ class StreamOptions:
     deletes: str | None = None
     changed: bool = False
     publish: str | None = None
+    ahead: int | None = None
 
     @classmethod
     def make(
@@ -51,6 +54,7 @@ class StreamOptions:
         deletes: str | None = None,
         changed: bool = False,
         publish: str | os.PathLike[str] | None = None,
+        ahead: str | timedelta | None = None,
     ) -> "StreamOptions":
         """Checks the arguments of a call.
 
@@ -62,7 +66,7 @@ class StreamOptions:
         """
         emit = _check_emit(emit, spec)
         return cls(
-            late=None if late is None else _parse_late(late),
+            late=None if late is None else _parse_delay(late, "late"),
             emit=emit,
             late_rows=one_of(late_rows, "late_rows", LATE_ROWS),
             then_by=check_columns(then_by, "then_by"),
@@ -72,6 +76,7 @@ class StreamOptions:
             deletes=None if deletes is None else check_column_name(deletes, "deletes"),
             changed=check_changed(changed, emit),
             publish=None if publish is None else Folder(publish).path,
+            ahead=None if ahead is None else _parse_delay(ahead, "ahead"),
         )
 
     def check_stream(self) -> None:
@@ -136,9 +141,11 @@ class StreamOptions:
         return self.emit in ("arrival", "final")
 
     @property
-    def flags(self) -> bool:
-        """Whether late rows are returned with `_late` true."""
-        return self.late_rows != "drop" and self.gives_rows
+    def flags(self) -> tuple[str, ...]:
+        """The flags of results: `_late` and `_ahead`, if such rows are returned."""
+        if self.late_rows == "drop" or not self.gives_rows:
+            return ()
+        return (LATE,) if self.ahead is None else (LATE, AHEAD)
 
     @property
     def corrects(self) -> bool:
@@ -238,16 +245,16 @@ def _keeps_order(agg: Aggregation) -> bool:
     return not _core.commutes(agg.core_kind, columns)
 
 
-def _parse_late(late: str | timedelta) -> int:
-    if not isinstance(late, str | timedelta):
+def _parse_delay(delay: str | timedelta, name: str) -> int:
+    if not isinstance(delay, str | timedelta):
         raise SpecError(
-            Argument("late"), f" is a duration such as '10 minutes', got {late!r}"
+            Argument(name), f" is a duration such as '10 minutes', got {delay!r}"
         )
-    nanoseconds = parse_offset(late, "late").amount
+    nanoseconds = parse_offset(delay, name).amount
     if nanoseconds < 0 or nanoseconds % 1_000:
         raise SpecError(
-            Argument("late"),
-            f" is a whole number of microseconds, 0 or more; got {late!r}",
+            Argument(name),
+            f" is a whole number of microseconds, 0 or more; got {delay!r}",
         )
     return nanoseconds
 

@@ -20,7 +20,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
-from slidewise.spark.columns import ROW
+from slidewise.spark.columns import EARLY, ROW
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.batched_rolling import refuse_missing_times
@@ -49,14 +49,24 @@ class Packer:
         buckets: The number of buckets.
         guard: The payload of the guard's bucket; each task sends one.
         marker: A boolean column; rows where it is true only move the watermark.
+        early: Whether the rows have the column `EARLY`.
     """
 
     def __init__(
-        self, query: KeyedQuery, buckets: int, guard: bytes, marker: str | None
+        self,
+        query: KeyedQuery,
+        buckets: int,
+        guard: bytes,
+        marker: str | None,
+        *,
+        early: bool = False,
     ) -> None:
         self._query, self._buckets = query, buckets
         self._keys = bucket_keys(buckets)
         self._guard, self._marker = guard, marker
+        self._schema = query.schema
+        if early:
+            self._schema = self._schema.append(pa.field(EARLY, pa.bool_()))
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
@@ -72,7 +82,7 @@ class Packer:
             marked = pc.fill_null(table.column(self._marker), False)
             table = table.filter(pc.invert(marked))
         # Workers get timestamps in the time zone of the session.
-        table = table.select(self._query.schema.names).cast(self._query.schema)
+        table = table.select(self._schema.names).cast(self._schema)
         refuse_missing_times(table, [self._query.spec.on], self._query.spec)
         return table
 

@@ -10,6 +10,7 @@ event time in payloads, so it drops none. A micro-batch writes its state in
 `operator.py`: `StateTransaction.commit`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,13 +21,13 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.publisher import Publisher
-from slidewise.keyed.query import LATE, KeyedQuery
+from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked, refuse_flag
 from slidewise.spark.batch import drop_deleted
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.collations import collated_results
-from slidewise.spark.columns import column
+from slidewise.spark.columns import EARLY, column
 from slidewise.spark.commits import mark_commits
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
@@ -54,16 +55,26 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     flags = options.flags
     buckets = bucket_count(spec, options)
     guard = Guard.of(query, buckets).to_bytes()
-    packer = Packer(query, buckets, guard, options.marker)
-    rows = df.withColumn(SHIFTED, shift_times(spec.on))
-    rows = rows.withWatermark(SHIFTED, options.delay)
+    early = options.ahead is not None
+    packer = Packer(query, buckets, guard, options.marker, early=early)
+    rows, shifted = df, shift_times(spec.on)
+    if options.ahead is not None:
+        # The time of the micro-batch: one that is repeated has the same.
+        now = sf.unix_micros(sf.current_timestamp())
+        latest = now + sf.lit(options.ahead // 1_000)
+        ahead = sf.coalesce(sf.unix_micros(column(spec.on)) > latest, sf.lit(False))
+        rows = rows.withColumn(EARLY, ahead)
+        # A watermark passes over missing times.
+        shifted = sf.when(~column(EARLY), shifted)
+    rows = rows.withColumn(SHIFTED, shifted).withWatermark(SHIFTED, options.delay)
     packed = rows.drop(SHIFTED).mapInArrow(packer, PACKED)
     history = None
     if options.initial is not None:
         _check_history(options.initial, df)
         # Deletions apply here, since the payloads of a bucket come in any order.
         before = drop_deleted(options.initial, spec, options, number_history)
-        history = _history(before, spec, packer, buckets).groupBy("bucket")
+        own = Packer(query, buckets, guard, options.marker)
+        history = _history(before, spec, own, buckets).groupBy("bucket")
     publisher = None
     if options.publish is not None:
         publisher = Publisher(options.publish, buckets)
@@ -118,8 +129,8 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
     """Returns the keyed query over the columns that its results need."""
     result_struct(df, spec, options.then_by)
     schema = arrow_schema(df)
-    if options.flags:
-        refuse_flag(schema.names, options.late_rows)
+    for flag in options.flags:
+        refuse_flag(schema.names, options.late_rows, flag)
     if options.emit in ("update", "change", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
@@ -127,7 +138,7 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
     return checked(KeyedQuery(spec, schema, *given, changed=options.changed))
 
 
-def _output_struct(df: Any, query: KeyedQuery, flags: bool) -> StructType:
+def _output_struct(df: Any, query: KeyedQuery, flags: Sequence[str]) -> StructType:
     """Returns the schema of the output: input columns as they are, then results."""
     inputs = {field.name: field for field in df.schema}
     collated = collated_results(df, query.spec)
@@ -141,8 +152,7 @@ def _output_struct(df: Any, query: KeyedQuery, flags: bool) -> StructType:
         )
         for field in query.output
     ]
-    if flags:
-        fields.append(StructField(LATE, BooleanType(), nullable=False))
+    fields += [StructField(flag, BooleanType(), nullable=False) for flag in flags]
     return StructType(fields)
 
 
