@@ -11,7 +11,7 @@ import importlib
 import inspect
 import re
 import sys
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +140,15 @@ def _few(name: str, agg: Aggregation) -> tuple[str, str]:
     second = agg.record.second in ("compared", "paired")
     of = None if agg.record.inputs == ("time",) else "x"
     made = dataclasses.replace(agg, of=of, by="x" if second else None)
-    for values in VALUES.values():
+    labels = pa.table({"t": range(5)})
+    for values, at in product(VALUES.values(), (labels, None)):
         rows = pa.table({"t": range(1, 5), "x": values})
-        at = pa.table({"t": range(5)})
         try:
             out = sw.rolling(rows, on="t", windows=9, aggs={"a": made}, at=at)
         except sw.SpecError:
             continue
-        empty, *found = out["a_9"].to_pylist()
+        found = out["a_9"].to_pylist()
+        empty = "–" if at is None else found.pop(0)  # some need a row
         needs = next(n for n, one in enumerate(found, 1) if one is not None)
         shown = "null" if empty is None else "a sketch" if _is_blob(empty) else empty
         return str(shown), str(needs)
