@@ -119,7 +119,7 @@ def arrow(x: float, y: float) -> str:
 
 
 def interval(start: float, end: float, ends: str, y: float) -> str:
-    """The interval of a window, with brackets as it is closed."""
+    """The interval of a window: it covers the ends that belong to it."""
     wide = 26 if end == TIMES[ROW] and ends[1] == "]" else 0
     a, b = LEFT + UNIT * start, LEFT + UNIT * end + wide
     b -= 26 if ends[1] == ")" and end == TIMES[ROW] else 0

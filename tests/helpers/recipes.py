@@ -41,11 +41,9 @@ def calls(page: Path, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
 
     def recording(name: str, function: Any) -> Any:
         def call(table: Any, *positional: Any, **options: Any) -> Any:
-            before = table.clone() if hasattr(table, "clone") else table.copy()
-            made.append((name, before, positional, options, None))
             result = function(table, *positional, **options)
-            kept = result.clone() if hasattr(result, "clone") else result.copy()
-            made[-1] = (name, before, positional, options, kept)
+            # Recipes add columns to both.
+            made.append((name, arrow(table), positional, options, arrow(result)))
             return result
 
         return call

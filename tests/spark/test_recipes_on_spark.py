@@ -22,10 +22,10 @@ def test_recipes_give_the_same_on_spark(
             continue
         order = re.findall(r'then_by="(\w+)"', place)
         options = call.options | ({"then_by": order} if order else {})
-        rows = spark.createDataFrame(recipes.arrow(call.table))
+        rows = spark.createDataFrame(call.table)
         frame = getattr(slidewise.spark, call.name)(rows, *call.positional, **options)
         got = pa.Table.from_batches(frame.toArrow().to_batches())
-        expected = recipes.arrow(call.result)
+        expected = call.result
         assert set(got.column_names) == set(expected.column_names), call.section
         columns = expected.column_names
         assert recipes.comparable(got.to_pylist(), columns) == recipes.comparable(
