@@ -241,9 +241,10 @@ def test_every_aggregation_takes_windows(kind: str) -> None:
     make = getattr(aggregations, kind)
     names = inspect.signature(make).parameters
     columns = {name: name for name in ("column", "of", "by", "x", "y") if name in names}
-    required = {"q": 0.5, "k": 3}
+    required = {"q": 0.5, "k": 3, "edges": [1.0]}
     for name, parameter in names.items():
-        if name in required and parameter.default is inspect.Parameter.empty:
+        needed = parameter.default in (inspect.Parameter.empty, ())
+        if name in required and needed:
             columns[name] = required[name]  # type: ignore[assignment]
     agg = make(**columns, windows=["1h", "1d"])
     assert agg.windows == ("1h", "1d")
