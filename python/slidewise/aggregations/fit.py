@@ -46,8 +46,10 @@ def accepted(record: Record, families: tuple[str, ...] = ()) -> str:
         >>> accepted(sw.mean().record)
         'integers and floats, bool'
     """
+    if record.accepted and not families:
+        return record.accepted
     taken = families or record.takes
-    return record.accepted or ", ".join(_NAMES[one] for one in taken if one in _NAMES)
+    return ", ".join(_NAMES[one] for one in taken if one in _NAMES)
 
 
 def misfit(

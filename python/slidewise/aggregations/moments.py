@@ -15,7 +15,7 @@ _MOMENT = register(
     takes=(*NUMBERS, "decimal"),
     accepted="integers, floats, decimals of up to 38 digits and bool",
     inputs=("order",),
-    result="variance",
+    result="square",
     sparse=True,
     mergeable=True,
 )
@@ -64,7 +64,7 @@ register_like(
     kind="stddev",
     takes=(*NUMBERS, "duration", "decimal"),
     accepted="integers, floats, decimals of up to 38 digits, bool and durations",
-    result="stddev",
+    result="deviation",
 )
 
 

@@ -28,7 +28,7 @@ _P = ParamSpec("_P")
 # The forms of results that are the answers themselves, over numbers.
 _UNDECODED = (
     *("number", "int64", "count", "sum", "difference", "change", "value"),
-    *("mean", "variance", "stddev"),
+    *("average", "square", "deviation"),
 )
 
 NUMBERS = ("integer", "float", "null", "bool")
@@ -64,9 +64,9 @@ class Record:
             "equality", or "" if it only passes them on.
         inputs: The encodings of its inputs for tables, of its column and of the second.
         roles: The roles of its inputs in a window, likewise.
-        result: The form of a result: "number"; "mean", of the unit of the values, as
-            "stddev" is, "variance" being its square; "value", of the column; "values",
-            a list of these; "counts", a list of numbers; "change", a difference of two;
+        result: The form of a result: "number"; "average" and "deviation", in the unit
+            of the values, "square", in its square; "value", of the column; "values", a
+            list of these; "counts", a list of numbers; "change", a difference of two;
             or one that a single aggregation has.
         scale: The unit of a result over times: "gap", a difference of them; "seconds",
             such a difference as a float; "rate", per `unit`; or "".

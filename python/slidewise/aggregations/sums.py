@@ -90,7 +90,7 @@ register(
     "mean",
     takes=(*NUMBERS, "duration", "decimal"),
     accepted="integers, floats, decimals of up to 38 digits, bool and durations",
-    result="mean",
+    result="average",
     objects=over_objects(
         "mean",
         _total,

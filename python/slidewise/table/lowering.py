@@ -46,7 +46,7 @@ _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
 # The results that are computed of decimals without their point.
-_OF_DECIMALS = ("variance", "stddev", "between")
+_OF_DECIMALS = ("square", "deviation", "between")
 # The calls of an open-high-low-close bar, and the encodings of their inputs.
 _BAR = [("first", "raw"), ("max", "order"), ("min", "order"), ("last", "raw")]
 
@@ -219,11 +219,11 @@ def _parts(agg: Aggregation, result: str, values: ValueColumn) -> list[tuple[str
     if result == "sum" and values.is_uint64:
         # Sums of the 32-bit halves always fit.
         return [("sum", "high"), ("sum", "low")]
-    if result in ("sum", "mean") and family == "decimal":
+    if result in ("sum", "average") and family == "decimal":
         parts = [f"decimal{part}" for part in range(len(values.decimal))]
-        count = [("count", parts[0])] if result == "mean" else []
+        count = [("count", parts[0])] if result == "average" else []
         return [*(("sum", part) for part in parts), *count]
-    if result == "mean" and family == "duration":
+    if result == "average" and family == "duration":
         return [("sum", "high"), ("sum", "low"), ("count", "high")]
     if result == "between" and family == "duration":
         ends = [f"quantile {agg.q!r} {end}" for end in ("lower", "higher")]
@@ -254,7 +254,7 @@ def _has_same_type(result: str, source: ValueColumn) -> bool:
         return not source.is_dictionary
     if result == "sum" and source.is_uint64:
         return True
-    if result in ("sum", "mean", "stddev", "between"):
+    if result in ("sum", "average", "deviation", "between"):
         return source.family == "duration"
     return result == "value" or (result == "difference" and source.is_uint64)
 
@@ -263,7 +263,7 @@ def _overflow_reason(result: str, source: ValueColumn) -> str | None:
     """The reason why a result of several parts is null although there were values."""
     if result == "sum" and source.is_uint64:
         return "the sum does not fit uint64"
-    if result in ("sum", "mean") and source.fine_family == "decimal":
+    if result in ("sum", "average") and source.fine_family == "decimal":
         return f"the {result} takes more than {DIGITS} digits"
     return None
 
@@ -392,7 +392,7 @@ def _joined_halves(high: pa.Array, low: pa.Array) -> pa.Array:
     return pc.bit_wise_or(shifted, rest)
 
 
-def _mean(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
+def _average(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
     values, kind = source.values, source.values.original.type
     if values.fine_family == "decimal":
         scale = mean_scale(kind.scale)
@@ -529,9 +529,9 @@ _RESULTS: dict[str, Callable[[_Source, Sequence[pa.Array]], pa.Array]] = {
     "exp": lambda _, answers: pc.exp(answers[0]),
     "bits": _bits,
     "sum": _sum,
-    "mean": _mean,
-    "variance": partial(_in_units_of, 2),
-    "stddev": partial(_in_units_of, 1),
+    "average": _average,
+    "square": partial(_in_units_of, 2),
+    "deviation": partial(_in_units_of, 1),
     "between": _between,
     "difference": _difference,
     "change": _change,
@@ -600,7 +600,7 @@ def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
             f"{agg!r} does not fit {what}: {agg.kind} takes {takes}; cast the column "
             "first"
         )
-    if _interpolates(agg) and values.family != "other":
+    if "interpolation" in record.parameters and values.family != "other":
         raise SpecError(
             f"{agg!r} lies between two values of column {values.name!r}, which holds "
             f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"

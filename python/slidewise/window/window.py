@@ -9,6 +9,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.fit import accepted
+from slidewise.aggregations.records import NUMBERS
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import (
     ResultOverflowError,
@@ -405,7 +406,8 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
     for _, agg in plan.aggs:
         reads_one = not asked.isdisjoint(columns_read(agg, places))
         if reads_one and not agg.record.keeps_objects:
-            takes = accepted(agg.record, agg.record.between)
+            numbers = tuple(one for one in agg.record.takes if one in NUMBERS)
+            takes = accepted(agg.record, numbers)
             raise SpecError(
                 f"is not a number of 64 bits, and does not fit {agg!r}: {agg.kind} "
                 f"takes {takes}. Convert the values first, for example with "
