@@ -176,7 +176,7 @@ CATALOGUE: dict[str, sw.Aggregation] = {
     "value_counts": sw.value_counts("s"),
     "value_counts number": sw.value_counts("y", 2),
     "entropy": sw.entropy("x"),
-    "histogram": sw.histogram("y", edges=[0, 1.5]),
+    "histogram": sw.histogram("y", edges=[-1, 0, 1.5]),
     "collect": sw.collect("id"),
     "collect where": sw.collect("s", where="w"),
     "concat": sw.concat("s"),
