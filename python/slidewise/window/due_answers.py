@@ -27,7 +27,7 @@ _TYPES = {
 AnswerType = tuple[bool, str]
 # The forms of results whose type over objects is known, and those that are lists.
 _OF_OBJECTS = {"int64": pa.int64(), "bool": pa.bool_()}
-_LISTS = ("values", "distinct", "hitters", "value_counts", "counts")
+_LISTS = ("values", "distinct", "hitters")
 
 
 def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
