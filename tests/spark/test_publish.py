@@ -3,13 +3,15 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from streams import LATE, ROLLING, FileSource, assert_follows, read, start
 
 import slidewise as sw
-from slidewise.spark import rolling
+from slidewise.keyed.published import Folder
+from slidewise.spark import commits, rolling
 from slidewise.spark.options import StreamOptions
 
 
@@ -23,7 +25,7 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 
 def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
-    folder, commits = tmp_path / "published", tmp_path / "a-checkpoint" / "commits"
+    folder, log = tmp_path / "published", tmp_path / "a-checkpoint" / "commits"
     source = FileSource(tmp_path, 5, LATE)
 
     def run() -> int:
@@ -31,7 +33,7 @@ def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
         options = {"late": LATE, "buckets": 2, "publish": folder}
         answers = rolling(read(spark, tmp_path), **ROLLING, **options)
         start(answers, tmp_path, "a").awaitTermination()
-        return max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        return max(int(path.name) for path in log.iterdir() if path.name.isdigit())
 
     def marked(batch: int) -> bool:
         return (folder / f"{batch}.committed").exists()
@@ -49,7 +51,7 @@ def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
     assert run() == last
     wait_for(lambda: marked(last))
     # It was killed before the commit, which is run again.
-    (commits / str(last)).unlink()
+    (log / str(last)).unlink()
     files = {path.name for path in folder.iterdir()}
     source.write(1)
     again = run()
@@ -66,3 +68,26 @@ def test_a_batch_dataframe_publishes_nothing() -> None:
     spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
     with pytest.raises(sw.SpecError, match=r"publish= is for streams"):
         StreamOptions.make(spec, publish="folder").check_batch(spec)
+
+
+def test_the_driver_marks_what_spark_could_not_tell(tmp_path: Path) -> None:
+    """When the query starts again, and when the driver exits; not of other queries."""
+    Folder(tmp_path).claim("own", 1)
+    last = {"own": 3, "other": 9}
+
+    def query(name: str) -> SimpleNamespace:
+        batch = SimpleNamespace(isDefined=lambda: True, get=lambda: last[name])
+        log = SimpleNamespace(getLatestBatchId=lambda: batch)
+        return SimpleNamespace(
+            streamingQuery=lambda: SimpleNamespace(commitLog=lambda: log)
+        )
+
+    manager = SimpleNamespace(get=query)
+    session = SimpleNamespace(_jsparkSession=SimpleNamespace(streams=lambda: manager))
+    marker = commits._Marker(session, str(tmp_path))
+    for name in last:
+        marker.onQueryStarted(SimpleNamespace(id=name))
+    assert [path.name for path in tmp_path.glob("*.committed")] == ["3.committed"]
+    last["own"] = 5
+    marker._at_exit()
+    assert [path.name for path in tmp_path.glob("*.committed")] == ["5.committed"]
