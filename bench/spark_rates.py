@@ -54,8 +54,8 @@ class Idle(Operator):
             yield from super().handleInputRows(key, rows, timerValues)
             return
         tables = [read_ipc(bytes(row.payload)) for row in rows]
-        self._head.get()
-        self._head.update((b"{}",))
+        self.head.get()
+        self.head.update((b"{}",))
         read = sum(map(len, tables))
         counts = dict.fromkeys(METRICS, 0) | {"rows": read, "seconds": 0.0}
         yield from output_rows(self.results(tables), counts)
@@ -70,7 +70,7 @@ class RowsOut(Idle):
 
     def results(self, tables: list[pa.Table]) -> list[pa.Table]:
         """As many results as rows."""
-        return [made(self._query.output, sum(map(len, tables)))]
+        return [made(self.query.output, sum(map(len, tables)))]
 
 
 class KeysOut(Idle):
@@ -80,7 +80,7 @@ class KeysOut(Idle):
 
     def results(self, tables: list[pa.Table]) -> list[pa.Table]:
         """As many results as there are keys of so many rows."""
-        return [made(self._query.output, sum(map(len, tables)) // self.rows_per_key)]
+        return [made(self.query.output, sum(map(len, tables)) // self.rows_per_key)]
 
 
 OPERATORS = {IDLE: Idle, "keys out": KeysOut, "rows out": RowsOut}
