@@ -170,7 +170,7 @@ def test_batches_of_sorted_rows():
     """Out of memory, the rows before those of a batch are kept."""
     draw = random.Random(SEED)
     table = rows_of(draw, 400, 1).sort_by([("k", "ascending"), ("t", "ascending")])
-    for closed, behind in CASES[:4]:
+    for closed, behind in [("right", None), *CASES[:4]]:
         for exclude in (None, "self"):
             offset = None if behind is None else sw.rows(behind)
             spec = sw.Spec(

@@ -447,7 +447,7 @@ mod tests {
         for (every, offset, length) in [(7, 0, 0), (7, 3, 20), (1, 0, 5), (60, -7, 1)] {
             let calendar = Calendar::on_grid(every, offset, length);
             for end in -200..200 {
-                let points = (-100..100).map(|n| n * every + offset);
+                let points = (-300..300).map(|n| n * every + offset);
                 let start = points.filter(|at| *at <= end - length).max();
                 assert_eq!(Some(calendar.start(end)), start, "{calendar:?} {end}");
                 let piece = calendar.piece(end);
