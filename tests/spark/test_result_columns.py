@@ -1,9 +1,11 @@
 """`names=`, `prefix=`, `fill=` and windows of an aggregation, as over tables."""
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from random_tables import random_table
 from streams import LATE, FileSource, assert_same, read, start, written
@@ -85,3 +87,29 @@ def test_values_that_do_not_fit_are_refused_before_a_job(spark: Any) -> None:
         rolling(in_spark(spark, table), **call, fill="x")
     with pytest.raises(sw.SpecError, match="emit='none' is for KeyedWindows, which"):
         rolling(**call, emit="none", late="1s")
+
+
+def test_lists_structs_and_decimals_keep_their_types(spark: Any) -> None:
+    table = timed(random_table(random.Random("lists"), 60, keys=2, span=40))
+    cents = [
+        None if row % 5 == 0 else Decimal(row * 7 % 31).scaleb(-2) for row in range(60)
+    ]
+    table = table.append_column("d", pa.array(cents, pa.decimal128(9, 2)))
+    aggs = {
+        "p": sw.quantile("i", [0.5, 0.9]),
+        "last": sw.last_distinct("g", 2),
+        "counts": sw.value_counts("g"),
+        "floats": sw.value_counts("x", 2),
+        "mixed": sw.entropy("i"),
+        "bins": sw.histogram("i", edges=[-3, 3]),
+        "best": sw.top_k("g", 2, by="i"),
+        "mean": sw.mean("d"),
+        "mid": sw.median("d"),
+    }
+    call: dict[str, Any] = {"on": "t", "by": "k", "windows": "17ms", "aggs": aggs}
+    frame = rolling(in_spark(spark, table), then_by="row", **call)
+    assert frame.columns[-10:] == [*sw.Spec(**call).results]
+    got = frame.toArrow().sort_by("row")
+    expected = sw.rolling(table, **call).cast(got.schema)
+    assert got["mean_17ms"].type == pa.decimal128(38, 8)
+    assert got.to_pylist() == expected.to_pylist()

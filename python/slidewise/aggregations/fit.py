@@ -43,7 +43,7 @@ def accepted(record: Record, families: tuple[str, ...] = ()) -> str:
 
     Example:
         >>> import slidewise as sw
-        >>> accepted(sw.mean().record)
+        >>> accepted(sw.product().record)
         'integers and floats, bool'
     """
     if record.accepted and not families:
