@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.call import Call
-from slidewise.aggregations.custom import CustomAggregation, Functions
+from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.scalars import as_int
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, ResultOverflowError, SpecError
@@ -35,6 +35,7 @@ from slidewise.table.encoding import (
 )
 from slidewise.table.filling import fill_nulls
 from slidewise.table.lowering import Plan, in_one_type, plan
+from slidewise.table.own_functions import lifted_values, lowered
 from slidewise.table.points import QueryPoints
 from slidewise.table.source import Source
 from slidewise.table.time_columns import (
@@ -585,7 +586,9 @@ class KernelCall:
         for agg in dict.fromkeys(agg for _, agg in covered):
             if isinstance(agg, CustomAggregation):
                 assert agg.of is not None, "a Spec does not let this through"
-                values, functions = self._seen(agg)
+                values, functions = lifted_values(
+                    agg, self._columns, self.source, self.spec.on
+                )
                 answers = _core.rolling_udaf(
                     rows,
                     values,
@@ -598,53 +601,15 @@ class KernelCall:
                 for window, of_window in zip(windows, answers, strict=True):
                     found = of_window[history:]
                     if agg.seen.ends:
-                        found = self._lowered(agg, window, found, points, ends)
+                        until = self._moved(window, ends)
+                        starts = starts_of(self.spans[window], points, until)
+                        found = lowered(agg, found, self.times, starts, until)
                     self._custom[agg, window] = found
 
-    def _seen(self, agg: CustomAggregation) -> tuple[list[Any], Functions]:
-        """What the lift of an aggregation takes for each row, and its functions."""
-        assert agg.of is not None, "a Spec does not let this through"
-        values = self._columns.of(agg.of, where=agg.where, others=agg.others)
-        column, seen, functions = values.original.to_pylist(), agg.seen, agg.functions
-        if seen.plain:
-            return column, functions
-        lift, columns = functions.lift, [column]
-        columns += [self._columns.of(name).original.to_pylist() for name in agg.others]
-        if seen.time:
-            columns.insert(0, self.source.column(self.spec.on).to_pylist())
-        if len(columns) > 1:
-            assert lift is not None, "it has parameters"
-            rows = zip(*columns, strict=True)
-            pairs = zip(rows, column, strict=True)
-            column = [None if value is None else row for row, value in pairs]
-            functions = replace(functions, lift=lambda row: lift(*row))
-        return column, replace(functions, lower=None) if seen.ends else functions
-
-    def _lowered(
-        self,
-        agg: CustomAggregation,
-        window: int,
-        partials: list[Any],
-        points: QueryPoints | None,
-        ends: pa.Array,
-    ) -> list[Any]:
-        """The answers of partials whose lower sees the ends of the windows."""
-        span, lower = self.spans[window], agg.functions.lower
-        assert lower is not None, "it has parameters"
-        ends = pc.subtract(ends, span.offset) if span.offset else ends
-        starts = starts_of(span, points, ends)
-        both: dict[str, list[Any]] = {"start": [None] * len(partials)}
-        for name, ticks in (("start", starts), ("end", ends)):
-            if ticks is not None:
-                both[name] = self.times.window_ends(ticks).to_pylist()
-        names = agg.seen.ends
-        given = zip(*(both[name] for name in names), strict=True)
-        return [
-            None
-            if partial is None
-            else lower(partial, **dict(zip(names, at, strict=True)))
-            for partial, at in zip(partials, given, strict=True)
-        ]
+    def _moved(self, window: int, ends: pa.Array) -> pa.Array:
+        """The ends of a window in ticks, moved by its offset."""
+        offset = self.spans[window].offset
+        return pc.subtract(ends, offset) if offset else ends
 
     def _array(
         self,
@@ -662,8 +627,7 @@ class KernelCall:
             too_few = pc.less(answers[self._calls[plan.count_call]], self.spec.min_rows)
         raw = [answers[self._calls[call]] for call in plan.calls]
         if plan.ended:
-            offset = self.spans[index].offset
-            ends = pc.subtract(ends, offset) if offset else ends
+            ends = self._moved(index, ends)
             raw.append(ends)
         try:
             if isinstance(agg, CustomAggregation):
