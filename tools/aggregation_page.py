@@ -138,7 +138,7 @@ def _purpose(name: str, agg: Aggregation) -> str:
 def _few(name: str, agg: Aggregation) -> tuple[str, str]:
     """The result of an empty window, and the number of values that give another."""
     second = agg.record.second in ("compared", "paired")
-    of = None if agg.record.inputs == ("time",) else "x"
+    of = None if agg.record.inputs[:1] == ("time",) else "x"
     made = dataclasses.replace(agg, of=of, by="x" if second else None)
     labels = pa.table({"t": range(5)})
     for values, at in product(VALUES.values(), (labels, None)):
@@ -160,8 +160,12 @@ def _is_blob(value: Any) -> bool:
 
 
 def _example(name: str) -> Aggregation:
-    needed = {"edges": [0.0]} if name == "histogram" else {}
-    made: Aggregation = getattr(aggregations, name)(**needed)
+    function = getattr(aggregations, name)
+    known = inspect.signature(function).parameters
+    needed = {"edges": [0.0], "half_life": 1}
+    made: Aggregation = function(
+        **{parameter: given for parameter, given in needed.items() if parameter in known}
+    )
     return made
 
 

@@ -30,10 +30,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Tables": ("rolling", "hopping", "audit", "explain"),
     "Specifications": ("Spec", "Features"),
     "Kinds of windows": (
-        *("rows", "unbounded", "calendar", "to_date", "landmark"),
-        *("session", "until"),
+        *("rows", "trailing", "length", "unbounded", "calendar", "to_date"),
+        *("landmark", "cumulate", "session", "until"),
     ),
-    "Streams": ("KeyedWindows", "Window", "SharedWindow", "Query", "algorithms"),
+    "Streams": (
+        *("KeyedWindows", "follow", "Window", "SharedWindow", "Query", "algorithms"),
+    ),
     "Your own aggregations": ("Aggregation", "aggregation", "native", "check_laws"),
     "Sketches": ("Bloom", "CountMin"),
     "Errors": (
