@@ -34,6 +34,9 @@ VALUES: dict[str, list[Any]] = {
     "confidence": [0.99, 0.5],
     "counters": [None, 200],
     "unit": [None, "1h", 60],
+    "half_life": ["1h", 60, sw.rows(3)],
+    "hold": ["previous", "linear"],
+    "edge": ["carry", "first"],
 }
 
 
