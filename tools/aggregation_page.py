@@ -161,11 +161,9 @@ def _is_blob(value: Any) -> bool:
 
 def _example(name: str) -> Aggregation:
     function = getattr(aggregations, name)
-    known = inspect.signature(function).parameters
     needed = {"edges": [0.0], "half_life": 1}
-    made: Aggregation = function(
-        **{parameter: given for parameter, given in needed.items() if parameter in known}
-    )
+    known = needed.keys() & inspect.signature(function).parameters.keys()
+    made: Aggregation = function(**{each: needed[each] for each in known})
     return made
 
 

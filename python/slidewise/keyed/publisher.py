@@ -143,6 +143,11 @@ class Publisher:
         return {
             **self._heads.of(query),
             "late_rows": "correct" if query.corrects else "drop",
+            # Spark compares rows with the clock, before they are those of a bucket.
+            "ahead": None,
+            "idle": None,
+            "ahead_count": 0,
+            "silent": 0,
             "delay": 0,
             "kept": processor.shard.retention,
             "largest": max((time for time in times if time is not None), default=None),
