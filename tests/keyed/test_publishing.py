@@ -15,6 +15,8 @@ from own_aggregations import local
 import slidewise as sw
 from slidewise.keyed import publisher
 from slidewise.keyed.buckets import buckets_of
+from slidewise.keyed.clock import split_ahead
+from slidewise.keyed.columns import LATEST
 from slidewise.keyed.follower import Follower
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.processor import Processor
@@ -50,6 +52,8 @@ class Stored:
         self.publisher = Publisher(str(folder), BUCKETS).claim("q")
         self.stores = {bucket: MemoryStore() for bucket in range(BUCKETS)}
         self.heads: dict[int, tuple[Any, Published | None]] = {}
+        # The latest time of a row that is not ahead of its micro-batch.
+        self.limit = LATEST
 
     def saved(self) -> Any:
         """What a checkpoint holds, to go back to."""
@@ -82,6 +86,7 @@ class Stored:
             processor.advance(watermark)
             processor.evict(watermark)
         rows, ends = self.query.arrived(rows)
+        rows, ahead, ends = split_ahead(rows, self.limit, ends)
         rows, late = self.query.by_lateness(rows, watermark, ends)
         if len(rows):
             processor.ingest(rows, watermark)
@@ -89,7 +94,15 @@ class Stored:
         directory = processor.commit()
         changed = {page: store.get(page) for page in pages}
         largest = None if ends is None else ends[1]
-        commit = Commit(self.batch, bucket, watermark, largest, len(late), changed)
+        commit = Commit(
+            batch=self.batch,
+            bucket=bucket,
+            watermark=watermark,
+            largest=largest,
+            late=len(late),
+            ahead=len(ahead),
+            changed=changed,
+        )
         published = self.publisher.write(processor, directory, commit, before)
         self.heads[bucket] = directory, published
 
@@ -182,6 +195,19 @@ def published(folder: Path, batches: int = 1) -> Stored:
         stored.run(ROWS, None)
         stored.commit()
     return stored
+
+
+def test_followers_count_rows_that_are_ahead(tmp_path: Path) -> None:
+    stored = Stored(tmp_path, "counts", ROWS.schema)
+    stored.limit = 5  # the row at time 9 is ahead
+    stored.run(ROWS, None)
+    stored.commit()
+    follower = sw.follow(tmp_path)
+    assert (follower.ahead_count, follower.query("A")) == (1, {"n_10": 1})
+    stored.run(ROWS, None)
+    stored.commit()
+    assert follower.refresh()
+    assert (follower.ahead_count, follower.query("A")) == (2, {"n_10": 2})
 
 
 def test_a_micro_batch_that_runs_again_writes_the_same_files(tmp_path: Path) -> None:

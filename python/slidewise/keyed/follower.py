@@ -372,6 +372,12 @@ class Follower:
             return sum(part.late_count for part in self._parts.values())
 
     @property
+    def ahead_count(self) -> int:
+        """The number of rows so far that were ahead of their micro-batch."""
+        with self._lock:
+            return sum(part.ahead_count for part in self._parts.values())
+
+    @property
     def nbytes(self) -> int:
         """The bytes of the rows and of their index. Cost: O(pages)."""
         with self._lock:

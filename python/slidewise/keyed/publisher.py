@@ -27,6 +27,7 @@ class Published:
         own: The checksum of the last one.
         largest: The latest time seen, in ticks; None without rows.
         late: The number of late rows.
+        ahead: The number of rows that were ahead of the clock.
         batch: The micro-batch of the last snapshot.
         size: The bytes of that snapshot.
         count: The number of changes since.
@@ -38,6 +39,7 @@ class Published:
     own: int
     largest: int | None
     late: int
+    ahead: int
     batch: int
     size: int
     count: int
@@ -54,6 +56,7 @@ class Commit:
         watermark: The watermark, in ticks; None before the first.
         largest: The latest time of its rows, in ticks; None without rows.
         late: The number of its late rows.
+        ahead: The number of its rows that were ahead of the clock.
         changed: The pages that were written, and None for those removed.
     """
 
@@ -62,6 +65,7 @@ class Commit:
     watermark: int | None
     largest: int | None
     late: int
+    ahead: int
     changed: dict[int, bytes | None]
 
 
@@ -131,8 +135,18 @@ class Publisher:
             if before is not None and before.batch < commit.batch:
                 self._remove(commit.bucket, before.batch)
             batch, size, count, nbytes = commit.batch, len(blob), 0, 0
-        record = head["largest"], head["late"], batch, size, count, nbytes
-        return Published(self.path, serial, own, *record)
+        return Published(
+            path=self.path,
+            serial=serial,
+            own=own,
+            largest=head["largest"],
+            late=head["late"],
+            ahead=head["ahead_count"],
+            batch=batch,
+            size=size,
+            count=count,
+            nbytes=nbytes,
+        )
 
     def _head(
         self, processor: Processor, commit: Commit, before: Published | None
@@ -142,17 +156,16 @@ class Publisher:
         times = [commit.largest, None if before is None else before.largest]
         return {
             **self._heads.of(query),
-            "late_rows": "correct" if query.corrects else "drop",
-            # Spark compares rows with the clock, before they are those of a bucket.
+            # A follower ingests no rows, so it compares none with a clock.
             "ahead": None,
             "idle": None,
-            "ahead_count": 0,
             "silent": 0,
             "delay": 0,
             "kept": processor.shard.retention,
             "largest": max((time for time in times if time is not None), default=None),
             "watermark": commit.watermark,
             "late": commit.late + (0 if before is None else before.late),
+            "ahead_count": commit.ahead + (0 if before is None else before.ahead),
         }
 
     def _remove(self, bucket: int, before: int) -> None:

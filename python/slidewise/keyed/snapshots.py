@@ -77,6 +77,7 @@ class QueryHeads:
             "emit": query.emit,
             "then_by": query.then_by,
             "deletes": query.deletes,
+            "late_rows": "correct" if query.corrects else "drop",
             "changed": query.changed,
             "schema": query.schema.serialize().to_pybytes().hex(),
         }

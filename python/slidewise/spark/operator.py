@@ -207,7 +207,6 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         Guard.check(guards[0], state)
         if state is None:
             query = QueryHeads().of(self.query)
-            query["late_rows"] = "correct" if self.query.corrects else "drop"
             head = {"guard": guards[0].decode(), "query": query}
             self.head.update((json.dumps(head).encode(),))
 
@@ -361,6 +360,7 @@ class StateTransaction:
             watermark=watermark,
             largest=self._largest,
             late=self._counts["late"],
+            ahead=self._counts["ahead"],
             changed={page: self._store.get(page) for page in changed},
         )
         written = self._publisher.write(
