@@ -156,6 +156,21 @@ def test_an_offset_moves_the_ends() -> None:
         check(got, among(rows, row["k"], end - 9, end), end, suffix="_9")
 
 
+def test_an_offset_of_rows_leaves_the_ends() -> None:
+    rows = sorted(drawn(8, 50), key=lambda row: (row["k"], row["t"]))
+    given = {"on": "t", "by": "k", "windows": sw.rows(3), "offset": sw.rows(2)}
+    table = table_of(rows)
+    kw = sw.KeyedWindows(sw.Spec(**given, aggs=AGGS))
+    kw.ingest(table.sort_by("t"))
+    kw.advance(10**6)
+    streamed = kw.collect().sort_by([("k", "ascending"), ("t", "ascending")])
+    for out in (sw.rolling(table, **given, aggs=AGGS), streamed):
+        of_rows = {row["n"]: row for row in out.to_pylist()}
+        for at, row in enumerate(rows):
+            before = [one for one in rows[:at] if one["k"] == row["k"]][-4:]
+            check(of_rows[row["n"]], before[:-1], row["t"], suffix="_3rows")
+
+
 def test_rows_that_close_windows_are_their_ends() -> None:
     rows = drawn(9, 40)
     options: dict[str, Any] = {"on": "t", "by": "k", "aggs": AGGS}

@@ -607,9 +607,11 @@ class KernelCall:
                     self._custom[agg, window] = found
 
     def _moved(self, window: int, ends: pa.Array) -> pa.Array:
-        """The ends of a window in ticks, moved by its offset."""
-        offset = self.spans[window].offset
-        return pc.subtract(ends, offset) if offset else ends
+        """The ends of a window in ticks, moved by its offset if that is a time."""
+        span = self.spans[window]
+        if span.kind == "rows" or not span.offset:
+            return ends
+        return pc.subtract(ends, span.offset)
 
     def _array(
         self,
