@@ -283,6 +283,16 @@ def test_a_row_may_leave_more_than_int64_after_its_time() -> None:
     assert until == [most - 1, most - 1, None]  # the other row leaves at most + 4
 
 
+def test_a_rounded_answer_changes_when_its_rounding_does() -> None:
+    """The deviation of durations is 2 s with 4 and 3 of the rows, and 1 s with two."""
+    windows = sw.KeyedWindows(on="t", windows=45, aggs={"d": sw.stddev("x")})
+    seconds = pa.array([10, 13, 10, 13, 11], pa.duration("s"))
+    windows.ingest(pa.table({"t": [0, 10, 20, 30, 40], "x": seconds}))
+    windows.advance(40)
+    found = windows.query((), valid_until=True)
+    assert found == {"d_45": dt.timedelta(seconds=2), "valid_until_45": 65}
+
+
 def test_an_overflow_changes_the_answer() -> None:
     """`rolling` would refuse it; with "null" it stays null."""
     rows = pa.table({"t": [1, 2, 3, 4], "x": [-(2**62), 2**62, 2**62, 0]})

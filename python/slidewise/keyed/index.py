@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, empty_table, one_array
@@ -288,7 +287,7 @@ class Index:
         kinds = [pa.array(answer).type for answer in answers[0]]
         for place, (name, agg) in enumerate(spec.aggs):
             (at, *others), _ = call.reads[place]
-            plain = _is_undecoded(agg) and not call.plans[place].rescales
+            plain = agg.record.undecoded and not call.plans[place].rescales
             direct = not others and plain and at == place
             if not direct or results[name].array.type != kinds[at]:
                 return None
@@ -413,7 +412,7 @@ class Index:
         floats = {one.name for one in schema if pa.types.is_floating(one.type)}
         return all(
             len(plan.calls) == 1
-            and _is_undecoded(agg)
+            and agg.record.undecoded
             and not plan.rescales
             and not (agg.record.inputs == ("raw",) and agg.of in floats)
             for (_, agg), plan in zip(self.query.spec.aggs, call.plans, strict=False)
@@ -481,8 +480,3 @@ class Index:
 
 def _column(rows: pa.Table, name: str) -> pa.Array:
     return one_array(rows.column(name))
-
-
-def _is_undecoded(agg: Aggregation) -> bool:
-    """Whether a result is the answer of the kernel, if their types are equal."""
-    return agg.record.undecoded and agg.scale not in ("rate", "seconds")

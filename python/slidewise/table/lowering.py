@@ -65,7 +65,8 @@ class Plan:
         source: The column whose library type the result follows.
         same_type: Whether the result has the type of `source`.
         reads: The columns it computes with.
-        rescales: Whether `decode` multiplies numbers.
+        rescales: Whether `decode` computes other numbers of the answers of one call, by
+            a unit or by rounding.
         overflow_reason: Why `decode` gives null although there were values; None if it
             never does.
         ended: Whether the result depends on the ends of the windows.
@@ -124,7 +125,7 @@ def plan(
         source=source.name,
         same_type=_has_same_type(result, source),
         reads=(source.name,) if source is other else (source.name, other.name),
-        rescales=encoding == "unscaled",
+        rescales=_rescales(agg, result, encoding, source),
         overflow_reason=_overflow_reason(result, source),
         ended=agg.is_ended,
     )
@@ -257,6 +258,14 @@ def _has_same_type(result: str, source: ValueColumn) -> bool:
     if result in ("sum", "average", "deviation", "between"):
         return source.family == "duration"
     return result == "value" or (result == "difference" and source.is_uint64)
+
+
+def _rescales(
+    agg: Aggregation, result: str, encoding: str, source: ValueColumn
+) -> bool:
+    """Whether a result of one call is in another unit, or rounded to that of a type."""
+    rounds = result == "deviation" and source.family == "duration"
+    return rounds or encoding == "unscaled" or agg.scale in ("rate", "seconds")
 
 
 def _overflow_reason(result: str, source: ValueColumn) -> str | None:
