@@ -376,7 +376,6 @@ impl HolisticRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Windows of the `count` latest rows among those that have arrived.
     /// Windows of rows that end before the latest row. Each is made anew, as these have no order.
     fn earlier_rows<B: WindowMultiset>(
         &mut self,
@@ -411,6 +410,7 @@ impl HolisticRun<'_, '_, '_> {
         Ok(())
     }
 
+    /// Windows of the `count` latest rows among those that have arrived.
     fn latest_rows<B: WindowMultiset>(
         &mut self,
         multiset: &mut B,
