@@ -151,6 +151,19 @@ def test_a_query_holds_the_unit_so_far():
     assert {at.weekday() for at in out["window_start"].to_pylist()} == {0}
 
 
+@pytest.mark.parametrize("kind", ["int64", "timestamp[us]", "date64[ms]"])
+def test_a_unit_is_whole_at_the_watermark(kind):
+    """The row that begins the unit before it has left, and no window holds it."""
+    window = sw.cumulate(14, 7) if kind == "int64" else sw.cumulate("14d", "7d")
+    day = {"int64": 1, "timestamp[us]": 86_400_000_000, "date64[ms]": 86_400_000}[kind]
+    times = pa.array([14 * day, 28 * day], pa.int64())
+    windows = sw.KeyedWindows(on="t", window=window, aggs={"c": sw.count()})
+    windows.ingest(pa.table({"t": times.cast(kind)}))
+    windows.advance()
+    (found,) = windows.query(()).values()
+    assert found == 1
+
+
 def test_what_is_refused():
     given = {"on": "t", "aggs": {"n": sw.count()}}
     for call, message in [

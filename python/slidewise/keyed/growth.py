@@ -69,8 +69,7 @@ def _check_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> None
     for window in query.spec.windows:
         if window in saved.spec.windows or window in fixed[1]:
             continue
-        start = query.step if window.needs_edge and window.per_row else 0
-        needed = window.reach(query.ticks_of) + start
+        needed = window.reach(query.ticks_of) + query.step * window.needs_edge
         needed += needed if query.corrects else 0
         if window.rows > saved.rows or needed > retention:
             raise SnapshotError(

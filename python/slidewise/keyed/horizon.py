@@ -48,8 +48,7 @@ def retention_ticks(query: KeyedQuery, late: int, keep: Length | None) -> int:
     retention = query.reach + max(late, query.allowance)
     if keep is not None:
         retention = max(retention, window_ticks(keep, query.times))
-    rolling = (window for window in query.spec.windows if window.per_row)
-    retention += query.step if any(w.needs_edge for w in rolling) else 0
+    retention += query.step * any(window.needs_edge for window in query.spec.windows)
     return min(retention, LATEST)
 
 

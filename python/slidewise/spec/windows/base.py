@@ -234,8 +234,9 @@ class Window:
 
     @property
     def needs_edge(self) -> bool:
-        """Whether it needs rows one step earlier than its reach, at one of its ends."""
-        return self.includes_start or bool(self.rows and not self.includes_end)
+        """Whether a query needs rows one step before its reach, at one of its ends."""
+        at_end = bool(self.rows) and not self.includes_end
+        return self.per_row and (self.includes_start or at_end)
 
     @property
     def holds_its_row(self) -> bool:

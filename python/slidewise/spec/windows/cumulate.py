@@ -122,6 +122,11 @@ class Cumulate(Window):
         """Never."""
         return False
 
+    @property
+    def needs_edge(self) -> bool:
+        """A query of a unit of one length includes its start."""
+        return isinstance(self.unit, Length)
+
     def span(self, ticks: ColumnTicks) -> Span:
         """Its start is found beforehand."""
         return Span("time", self.reach(ticks), "left")
