@@ -19,7 +19,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class Killing(operator.Operator):
     """The operator, with planned kills."""
 
     def __init__(
-        self, query: Any, guard: bytes, publisher: Any, *, flags: bool
+        self, query: Any, guard: bytes, publisher: Any, *, flags: Sequence[str]
     ) -> None:
         super().__init__(query, guard, publisher, flags=flags)
         self.folder = Path(sys.argv[1])

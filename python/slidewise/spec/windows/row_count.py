@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from slidewise.formatting import format_count
 from slidewise.spec.durations import Length
 from slidewise.spec.windows.base import ColumnTicks, Order, Span, Window
 
@@ -32,8 +33,8 @@ class RowCount(Window):
     def interval(self) -> str:
         """Its rows."""
         if self.behind:
-            last = f"that end {self.behind} rows before "
-            return f"the {self.count} rows {last}{self._end}"
+            last = f"ending {format_count(self.behind, 'row')} before {self._end}"
+            return f"the {format_count(self.count, 'row')} {last}"
         if self.closed == "left":
             return f"the last {self.count} rows before {self._end}"
         return f"the last {self.count} rows, this one included"
