@@ -272,6 +272,23 @@ def test_a_folder_belongs_to_one_query(tmp_path: Path) -> None:
         Publisher(str(tmp_path), BUCKETS).claim("other")
 
 
+@pytest.mark.parametrize("damaged", ["", "{}", "[1]", "\N{MIDDLE DOT}"])
+def test_a_damaged_query_is_refused_by_its_name(tmp_path: Path, damaged: str) -> None:
+    stored = published(tmp_path)
+    follower = sw.follow(tmp_path)
+    (tmp_path / "query.json").write_text(damaged, "latin-1")
+    with pytest.raises(sw.SnapshotError, match=r"query\.json in .* is damaged \("):
+        sw.follow(tmp_path)
+    stored.run(ROWS, None)
+    stored.commit()
+    with pytest.raises(sw.SnapshotError, match=r"query\.json in .* is damaged \("):
+        follower.refresh()
+    assert follower.query("A") == {"n_10": 2}
+    (tmp_path / "query.json").write_text('{"format": 0}')
+    with pytest.raises(sw.SnapshotError, match="has format 0, and this version of sl"):
+        sw.follow(tmp_path)
+
+
 def test_a_state_has_published_all_of_it_to_one_folder(tmp_path: Path) -> None:
     stored = published(tmp_path)
     before = next(iter(stored.heads.values()))[1]

@@ -136,15 +136,25 @@ class Folder:
             )
 
     def query(self) -> dict[str, Any] | None:
-        """The query that publishes here, by its id, and its buckets; None for none."""
+        """The query that publishes here, by its id, and its buckets; None for none.
+
+        Raises:
+            SnapshotError: If the file is damaged, or of another format.
+        """
         try:
             found = json.loads(self.read(_QUERY))
+            number = found["format"]
         except FileNotFoundError:
             return None
-        if found["format"] != _FORMAT:
+        except (ValueError, KeyError, TypeError) as error:
             raise SnapshotError(
-                f"the folder {self.path!r} has format {found['format']}, and this "
-                f"version of slidewise reads {_FORMAT}"
+                f"{_QUERY} in {self.path!r} is damaged ({error!r}): let the stream "
+                "publish to another folder, from a new checkpoint"
+            ) from error
+        if number != _FORMAT:
+            raise SnapshotError(
+                f"the folder {self.path!r} has format {number}, and this version of "
+                f"slidewise reads {_FORMAT}"
             )
         return dict(found)
 
