@@ -162,3 +162,20 @@ def test_other_numbers_of_columns_are_refused(
 ) -> None:
     with pytest.raises(sw.SpecError, match=words):
         call()
+
+
+def test_results_that_see_the_end_change_with_the_time() -> None:
+    """So no stream can tell when they change, as of `since_last`."""
+    own = sw.aggregation(
+        combine=lambda a, b: a + b,
+        lower=lambda partial, end: (partial, end),
+        identity=0,
+    )
+    given = {"on": "t", "windows": 5, "aggs": {"n": own("x")}}
+    rows = pa.table({"t": [1], "x": [2]})
+    windows = sw.KeyedWindows(**given)
+    windows.ingest(rows)
+    with pytest.raises(sw.SpecError, match=r"valid_until=True asks when results chang"):
+        windows.query((), at=3, valid_until=True)
+    with pytest.raises(sw.SpecError, match=r"emit='change' asks when results change,"):
+        sw.KeyedWindows(**given, emit="change", schema=rows.schema)

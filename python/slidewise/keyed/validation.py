@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array, refuse_taken, require
@@ -71,7 +72,8 @@ def check_changed(changed: object, emit: str) -> bool:
 def refuse_ended(spec: Spec, given: Argument) -> None:
     """Refuses an argument that asks when results change, if they always do."""
     for _, agg in spec.aggs:
-        if agg.is_ended:
+        sees_ends = isinstance(agg, UserDefinedAggregation) and agg.seen.ends
+        if agg.is_ended or sees_ends:
             raise SpecError(
                 given,
                 f" asks when results change, but those of {agg!r} change with the "
