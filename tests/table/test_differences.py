@@ -1,5 +1,7 @@
 """The rows of docs/differences.md that show a call: each library answers as it says."""
 
+import math
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -60,6 +62,51 @@ def test_the_value_of_the_row_before() -> None:
     assert found["x_1d"].tolist()[1:] == ROWS["x"].shift(1).tolist()[1:]
     lag = sql("select lag(x) over (order by t) from given order by t", ROWS)
     assert found["x_1d"].tolist()[1:] == [x for (x,) in lag][1:]
+
+
+def test_the_value_of_the_row_before_where_times_tie() -> None:
+    rows = pd.DataFrame({"t": [1, 1, 2, 3, 3], "x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    last = sw.Spec(
+        on="t", windows=sw.rows(1), offset=sw.rows(1), aggs={"x": sw.last("x")}
+    )
+    found = sw.rolling(rows, last)["x_1rows"]
+    assert found.tolist()[1:] == rows["x"].shift(1).tolist()[1:] == [1, 2, 3, 4]
+    last = sw.Spec(on="t", windows=sw.rows(1), closed="left", aggs={"x": sw.last("x")})
+    earlier = sw.rolling(rows, last)["x_1rows"]
+    assert earlier.fillna(-1).tolist() == [-1, -1, 2, 3, 3]
+
+
+def test_the_first_value_of_an_exponential_mean() -> None:
+    rows = pd.DataFrame({"t": HOURS[[0, 1, 3]], "x": [1.0, 3.0, 2.0]})
+    mean = {"x": sw.decayed_mean("x", "1h")}
+    found = sw.rolling(rows, on="t", windows=sw.unbounded(), aggs=mean)
+    expected = [1, (1 / 2 + 3) / (1 / 2 + 1), (1 / 8 + 3 / 4 + 2) / (1 / 8 + 1 / 4 + 1)]
+    assert found["x_unbounded"].tolist() == pytest.approx(expected, rel=1e-14)
+    peer = rows["x"].ewm(halflife="1h", times=rows["t"]).mean()
+    assert peer.tolist() == pytest.approx(expected, rel=1e-14)
+    other = pl.from_pandas(rows).select(pl.col("x").ewm_mean_by("t", half_life="1h"))
+    assert other["x"].to_list() == pytest.approx([1, 2, 2], rel=1e-14)
+
+
+def test_the_bins_of_a_histogram() -> None:
+    rows = pd.DataFrame({"t": [1] * 5, "x": [-1.0, 0.0, 5.0, 10.0, 11.0]})
+    bins = {"x": sw.histogram("x", edges=[0, 10])}
+    found = sw.rolling(rows, on="t", windows=9, aggs=bins)["x_9"]
+    assert list(found[0]) == [1, 2, 2]  # 0 is in [0, 10), 10 is above
+    cut = pd.cut(rows["x"], [float("-inf"), 0, 10, float("inf")])
+    assert cut.value_counts(sort=False).tolist() == [2, 2, 1]
+    at = pl.from_pandas(rows)["x"].bin_intervals([0, 10], labels=False)
+    assert at.to_list() == [0, 1, 1, 2, 2]
+    query = "select map_values(histogram(x, [0, 10])) from given"
+    assert sql(query, rows) == [([2, 2, 1],)]
+
+
+def test_the_unit_of_entropy() -> None:
+    rows = pd.DataFrame({"t": [1] * 4, "x": [1, 2, 3, 4]})
+    found = sw.rolling(rows, on="t", windows=9, aggs={"x": sw.entropy("x")})["x_9"]
+    assert found[0] == pytest.approx(math.log(4))
+    assert pl.Series([0.25] * 4).entropy() == pytest.approx(math.log(4))
+    assert sql("select entropy(x) from given", rows) == [(2.0,)]
 
 
 def test_a_negative_offset_centres_windows() -> None:
