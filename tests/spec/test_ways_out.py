@@ -82,8 +82,8 @@ CALLS: list[tuple[Callable[[], object], list[str]]] = [
     (rolled(aggs={"n": sw.count("*")}), ["sw.count() without a column counts rows"]),
     (rolled(aggs={"n": sw.count(where="x > 1")}), ["column of booleans first"]),
     (lambda: call.quantile("x", [0.1, 0.1]), ["several different numbers"]),
-    (lambda: own("a", "b"), ["takes one column", "struct column", "dict"]),
-    (lambda: own(["a", "b"]), ["takes one column", "struct column"]),
+    (lambda: own("a", "b"), ["takes one column", "lift(a, b)", "struct column"]),
+    (lambda: own(["a", "b"]), ["takes one column", "lift(a, b)"]),
     (lambda: own("a", filter="b"), ["Own() takes no argument", "where=?"]),
     (lambda: call.sum("x", filter="ok"), ["sum() takes no argument", "where=?"]),
     # Lengths.

@@ -14,8 +14,8 @@ from slidewise.hints import suggest_argument
 __all__ = ["UserDefinedAggregation", "by_reference", "check_flag_and_name", "resolve"]
 
 _STRUCT = (
-    ": make a struct column of several first, such as polars.struct('a', 'b'); lift "
-    "gets its values as a dict"
+    ": of sw.aggregation, lift may have a parameter for each of several, as in "
+    "lift(a, b), or take a struct column as dicts"
 )
 
 
