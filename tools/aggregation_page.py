@@ -49,9 +49,11 @@ OWN = """\
 
 ## Your own
 
-`sw.aggregation` defines your own. You promise associativity; declare commutativity or
-an inverse if it has them; `sw.check_laws` looks for a counter-example. `sw.native` does
-the same for numbers, at native speed. [The API](api.md#your-own-aggregations) has both.
+`sw.aggregation` defines your own, of one column or several, with the time of each row
+and the ends of the window if it asks for them. You promise associativity; declare
+commutativity or an inverse if it has them; `sw.check_laws` looks for a counter-example.
+`sw.native` does the same for one column of numbers, at native speed.
+[The API](api.md#your-own-aggregations) has both.
 """
 
 LAWS = """\
