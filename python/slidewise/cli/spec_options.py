@@ -62,9 +62,11 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="WINDOW",
         help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers; "
-        "landmark:FLAG (all since a row with a flag), delta:COLUMN:WIDTH (back to the "
-        "first row that is too far); one result per window: '1h every 5m', "
-        "'1h every 10rows', session:30m, until:FLAG (may be repeated)",
+        "calendar:1mo, to_date:1mo:ZONE, unbounded, trailing:30d:1h (from a full hour "
+        "on), length:COLUMN, landmark:FLAG (all since a row with a flag), "
+        "delta:COLUMN:WIDTH (back to the first row that is too far); one result per "
+        "window: '1h every 5m', '1h every 10rows', session:30m, until:FLAG, "
+        "cumulate:1d:1h (may be repeated)",
     )
     parser.add_argument(
         "--agg",
