@@ -94,8 +94,9 @@ def rolling(
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
             the units of an integer time column, `slidewise.rows(n)`,
             `slidewise.calendar("1mo")`, `slidewise.to_date("1mo")`,
-            `slidewise.unbounded()`, `slidewise.landmark("flag")` or
-            `slidewise.delta("km", 5)`. A stream answers the last two with
+            `slidewise.unbounded()`, `slidewise.trailing("30d", resolution="1h")`,
+            `slidewise.landmark("flag")`, `slidewise.delta("km", 5)`, or for batch
+            `slidewise.length("column")`. A stream answers `landmark` and `delta` with
             `emit="final"`.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         by: str or list of str, the key columns; each key has its own windows.
@@ -126,9 +127,9 @@ def rolling(
             `at`, its key columns, if these have other names.
         then_by: str or list of str, the columns that order rows of equal time, each as
             values, NaN, nulls. Required where results depend on that order: for
-            `rows(n)`, `ties="rows"`, `first`, `last`, `collect`, `collect_distinct`,
-            `concat`, `arg_min` and `arg_max`, and custom aggregations that are not
-            commutative.
+            `rows(n)`, `ties="rows"`, aggregations of the order of rows (such as
+            `first`, `lag`, `collect`, `arg_max`, `top_k(by=)`, `increase`, `integral`),
+            and custom ones that are not commutative.
         late: For streams, required: str or timedelta, how far the watermark is behind
             the latest event time, such as `"10 minutes"`.
         emit: For streams: `"final"`, each row once the watermark has passed it (the
