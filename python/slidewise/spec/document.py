@@ -150,7 +150,9 @@ def _with_rows(record: object) -> object:
 
 
 def _named(name: str, given: Any) -> Any:
-    """Reads windows or a slide."""
+    """Reads windows, a slide or an offset, which is none of the mappings."""
+    if name == "offset" and isinstance(given, Mapping):
+        return given
     if name == "windows" and isinstance(given, list):
         return [_window(one, f"windows[{at}]") for at, one in enumerate(given)]
     return _window(given, name)
