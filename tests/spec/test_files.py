@@ -224,7 +224,7 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         "on: starttime\n"
         "by: station\n"
         "windows: [1h, 24h, 100rows]\n"
-        "closed: left\n"
+        "closed: both\n"
         "arrival: ~\n"
         "aggs:\n"
         "  n: {kind: count}\n"
@@ -233,9 +233,9 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         "    column: km\n"
         "  seen: {kind: bloom, column: id, error_rate: 1e-3}\n"
     )
-    with pytest.raises(sw.SpecError, match="closed='left' does not apply to"):
+    with pytest.raises(sw.SpecError, match="closed='both' does not apply to"):
         Spec.load(file)
-    file.write_text(file.read_text().replace("closed: left\n", ""))
+    file.write_text(file.read_text().replace("closed: both\n", ""))
     assert Spec.load(str(file)) == sw.Spec(
         on="starttime",
         by="station",
