@@ -114,7 +114,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
     let mut kinds = kinds();
     kinds.retain(|kind| kind.is_holistic());
     let aggs = specs(&kinds);
-    for seed in seeds(20) {
+    for seed in seeds(10) {
         let mut random = Random(seed);
         let table = Table::new(&mut random);
         let closed = random.pick(&[Closed::Right, Closed::Left, Closed::Both, Closed::Neither]);
