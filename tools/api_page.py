@@ -43,7 +43,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("OutOfOrderError", "SnapshotError", "WindowBusyError", "LawError"),
     ),
 }
-PACKAGES = ("slidewise.spark", "slidewise.testing")
+PACKAGES = (
+    *("slidewise.spark", "slidewise.testing"),
+    *("slidewise.pandas", "slidewise.polars", "slidewise.sklearn"),
+)
 
 
 def page() -> str:

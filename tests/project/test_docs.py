@@ -26,6 +26,7 @@ def test_the_page_of_aggregations_is_current():
 
 def test_the_page_of_public_names_is_current():
     pytest.importorskip("pyspark", reason="slidewise[spark]")
+    pytest.importorskip("sklearn", reason="slidewise[sklearn]")
     made = api_page.page()
     shown = (ROOT / "docs" / "api.md").read_text("utf-8")
     assert shown == made, "run: make docs"
