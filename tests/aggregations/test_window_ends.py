@@ -43,6 +43,10 @@ AGGS = {
     "level": sw.time_weighted_mean("y", edge="first"),
     "slope": sw.time_weighted_mean("x", "linear", "first"),
 }
+ENDS = sw.aggregation(
+    combine=lambda a, b: a, lower=lambda _, start, end: [start, end], identity=None
+)
+AREA_OF_LINE = sw.integral("x", "linear")
 Rows = list[dict[str, Any]]
 
 
@@ -169,6 +173,46 @@ def test_an_offset_of_rows_leaves_the_ends() -> None:
         for at, row in enumerate(rows):
             before = [one for one in rows[:at] if one["k"] == row["k"]][-4:]
             check(of_rows[row["n"]], before[:-1], row["t"], suffix="_3rows")
+
+
+@pytest.mark.parametrize("arrival", [None, "n"])
+def test_an_offset_of_rows_does_not_move_the_ends(arrival: str | None) -> None:
+    table = pa.table({"t": [0, 3, 3, 7], "x": [1, 2, 3, 4], "n": range(4)})
+    aggs = {"last": sw.since_last(), "n": sw.decayed_count(1), "own": ENDS("x")}
+    options: dict[str, Any] = {"on": "t", "windows": sw.rows(2), "aggs": aggs}
+    options["offset"] = sw.rows(1)
+    out = sw.rolling(table, arrival=arrival, **options)
+    assert out["last_2rows"].to_pylist() == [None, 3, 0, 4]
+    assert out["n_2rows"].to_pylist() == [None, 1 / 8, 1 + 1 / 8, 1 / 16 + 1 / 16]
+    assert out["own_2rows"].to_pylist() == [None, [None, 3], [None, 3], [None, 7]]
+    if arrival is None:
+        out = sw.rolling(table, at=pa.table({"t": [5, 9]}), **options)
+        assert out["last_2rows"].to_pylist() == [2, 6]
+        stream = sw.KeyedWindows(**options, emit="none", late=99)
+        stream.ingest(table)
+        assert stream.query(at=5)["last_2rows"] == 2
+
+
+def test_windows_of_a_length_begin_at_a_time_wherever_rows_find_them() -> None:
+    aggs = {"own": ENDS("x"), "area": sw.integral("x"), "line": AREA_OF_LINE}
+    table = pa.table({"t": [0, 4, 10, 11], "x": [2, 4, 1, 3], "w": [2, 3, None, 0]})
+    out = sw.rolling(table, on="t", windows=sw.length("w"), aggs=aggs)
+    assert out["own_length_w"].to_pylist() == [[-2, 0], [1, 4], None, None]
+    assert out["area_length_w"].to_pylist() == [0, 6, None, 0]
+    assert out["line_length_w"].to_pylist() == [0, 9.75, None, 0]
+    # Every second row ends a window of a length.
+    hops = sw.hopping(table, on="t", window=3, every=sw.rows(2), aggs=aggs)
+    assert hops["own"].to_pylist() == [[1, 4], [8, 11]]
+    assert hops["area"].to_pylist() == [6, 4 + 4 + 1]
+    # The month before begins earlier for the later one of two rows.
+    days = [datetime(2026, 2, 28, 20), datetime(2026, 3, 29, 18)]
+    days += [datetime(2026, 3, 30, 6)]
+    bills = pa.table({"t": pa.array(days, pa.timestamp("s")), "x": [1, 2, 3]})
+    month = sw.calendar("1mo")
+    out = sw.rolling(bills, on="t", windows=month, ties="rows", aggs={"own": ENDS("x")})
+    starts = [datetime(2026, 1, 28, 20), datetime(2026, 2, 28, 18)]
+    starts += [datetime(2026, 2, 28, 6)]
+    assert [own[0] for own in out["own_calendar_1mo"].to_pylist()] == starts
 
 
 def test_rows_that_close_windows_are_their_ends() -> None:

@@ -42,7 +42,7 @@ def starts_of(
 ) -> pa.Array | None:
     """The starts of windows with some ends; None if they are no times before them."""
     if points is not None and points.by_position:
-        return None
+        return points.since
     if points is not None and points.starts is not None:
         return points.starts
     if span.kind == "calendar":
@@ -52,7 +52,7 @@ def starts_of(
 
 def entries_before(
     starts: pa.Array,
-    closed: str,
+    includes_start: bool,
     groups: pa.Array | None,
     rows: RowKeys,
     columns: Sequence[pa.Array],
@@ -64,7 +64,8 @@ def entries_before(
 
     Args:
         starts: The starts.
-        closed: Which ends belong to the windows; a start that does is no entry before.
+        includes_start: Whether the starts belong to the windows: an entry there is
+            none before.
         groups: The key codes of the windows.
         rows: The keys of the rows.
         columns: The inputs of the kernel.
@@ -72,7 +73,7 @@ def entries_before(
         layout: The rows sorted by key and time.
         threads: The number of threads.
     """
-    until = subtract_clamped(starts, 1) if closed in ("left", "both") else starts
+    until = subtract_clamped(starts, 1) if includes_start else starts
     points = QueryPoints(until, None, groups, None, "row")
     calls = [Call("max", call.by), Call("last", call.of)]
     span = Span("unbounded", 2**63 - 1, "right")
@@ -103,6 +104,8 @@ def area_from_start(
     if agg.hold == "linear":
         to = pc.coalesce(value.cast(_FLOAT64, safe=False), held)
         rise, run = pc.subtract(to, held), _ticks(before.times, until)
+        # Where no time passes, in a window of length zero, any share will do.
+        run = pc.max_element_wise(run, 1.0)
         share = pc.divide(_ticks(before.times, before.starts), run)
         at_start = pc.add(held, pc.multiply(rise, share))
         height = pc.multiply(pc.add(at_start, to), 0.5)

@@ -115,18 +115,31 @@ class Positions:
 
     def by_lengths(self, column: str) -> tuple[pa.Array, pa.Array]:
         """Starts and ends of windows whose lengths a column gives."""
-        held = decode_dictionary(self._column(column))
-        lengths, by_rows = lengths_of(column, held, self._times)
-        lengths = pc.fill_null(lengths, 0)
+        lengths, by_rows = self._lengths(column)
         if by_rows:
             most = pc.min_element_wise(lengths.take(self.rows), len(self.rows))
             first = pc.subtract(pc.add(self.numbers, 1), most)
             return pc.max_element_wise(first, self.begins), self.numbers
-        # No time is earlier than the least int64.
-        ticks = pc.max_element_wise(self._times.ticks, pc.add(lengths, -(2**63)))
-        before = self.at(pc.subtract(ticks, lengths), self._groups, 1).take(self.rows)
+        before = self.at(self._earlier(lengths), self._groups, 1).take(self.rows)
         starts = pc.coalesce(pc.add(before, 1), self.begins)
         return starts, self._last_peers if self._peers else self.numbers
+
+    def since_lengths(self, column: str) -> pa.Array | None:
+        """The times, by row, at which these windows start; None for numbers of rows."""
+        lengths, by_rows = self._lengths(column)
+        return None if by_rows else self._earlier(lengths)
+
+    def _lengths(self, column: str) -> tuple[pa.Array, bool]:
+        """The lengths in a column, 0 for null, and whether they are of rows."""
+        held = decode_dictionary(self._column(column))
+        lengths, by_rows = lengths_of(column, held, self._times)
+        return pc.fill_null(lengths, 0), by_rows
+
+    def _earlier(self, lengths: pa.Array) -> pa.Array:
+        """The time of each row, less a length."""
+        # No time is earlier than the least int64.
+        ticks = pc.max_element_wise(self._times.ticks, pc.add(lengths, -(2**63)))
+        return pc.subtract(ticks, lengths)
 
     def missing(self, column: str) -> pa.Array | None:
         """A mask of the rows of the table without a value; None if all have one."""

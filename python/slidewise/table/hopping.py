@@ -268,6 +268,7 @@ def compute_windows(
         noun="window",
         by_position=windows.positions is not None,
         times=windows.ends if windows.positions else None,
+        since=None if spec.windows[at].timed is None else windows.starts,
     )
     keys = [(name, take(column, windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)

@@ -342,7 +342,12 @@ class KernelCall:
         last = self.positions.at(before, points.groups, self.threads)
         starts = pc.coalesce(pc.add(last, 1), self.positions.begins.take(places))
         return replace(
-            points, ends=places, starts=starts, by_position=True, times=points.ends
+            points,
+            ends=places,
+            starts=starts,
+            by_position=True,
+            times=points.ends,
+            since=points.starts,
         )
 
     def _ends_at_rows(self, window: Window) -> QueryPoints:
@@ -352,6 +357,7 @@ class KernelCall:
         # A tree answers starts that go back, as if all rows had arrived together.
         before, after = starts.slice(0, max(len(starts) - 1, 0)), starts.slice(1)
         forward = pc.all(pc.greater_equal(after, before)).as_py()
+        since = window.since(self.positions)
         return QueryPoints(
             ends=ends.take(places),
             starts=starts.take(places),
@@ -360,6 +366,7 @@ class KernelCall:
             noun="row",
             by_position=True,
             times=self.times.ticks.slice(self._history),
+            since=None if since is None else since.slice(self._history),
         )
 
     def _ends_at_points(self, window: Window) -> QueryPoints:
@@ -607,11 +614,10 @@ class KernelCall:
                     self._custom[agg, window] = found
 
     def _moved(self, window: int, ends: pa.Array) -> pa.Array:
-        """The ends of a window in ticks, moved by its offset if that is a time."""
+        """The ends of a window in ticks, moved by its offset if this is one of time."""
         span = self.spans[window]
-        if span.kind == "rows" or not span.offset:
-            return ends
-        return pc.subtract(ends, span.offset)
+        moves = span.offset and span.kind != "rows"
+        return pc.subtract(ends, span.offset) if moves else ends
 
     def _array(
         self,
@@ -673,7 +679,7 @@ class KernelCall:
         groups = self.groups if points is None else points.groups
         found = entries_before(
             starts,
-            self.spans[index].closed,
+            self.spec.windows[index].includes_start,
             groups,
             self.rows,
             self.inputs.columns,

@@ -20,6 +20,8 @@ class QueryPoints:
         by_position: Whether `ends` and `starts` are positions of the rows in the order
             of key and time, and both belong to the window.
         times: The ends in ticks, where `ends` are positions.
+        since: The starts in ticks, where `starts` are positions of windows that begin
+            at a time.
         own: The number of the row that each point is, which its window leaves out; None
             if they are not rows, or windows hold theirs.
     """
@@ -31,11 +33,12 @@ class QueryPoints:
     noun: str
     by_position: bool = False
     times: pa.Array | None = None
+    since: pa.Array | None = None
     own: pa.Array | None = None
 
     def take(self, rows: pa.Array) -> "QueryPoints":
         """Some of them."""
-        ends, starts, groups, arrival, times, own = (
+        ends, starts, groups, arrival, times, since, own = (
             None if column is None else column.take(rows)
             for column in (
                 self.ends,
@@ -43,6 +46,7 @@ class QueryPoints:
                 self.groups,
                 self.arrival,
                 self.times,
+                self.since,
                 self.own,
             )
         )
@@ -54,5 +58,6 @@ class QueryPoints:
             groups=groups,
             arrival=arrival,
             times=times,
+            since=since,
             own=own,
         )

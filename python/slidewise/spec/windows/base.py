@@ -117,6 +117,9 @@ class Order(Protocol):
     def by_lengths(self, column: str) -> tuple[Any, Any]:
         """Starts and ends of windows whose lengths a column gives."""
 
+    def since_lengths(self, column: str) -> Any:
+        """The times, by row, at which these windows start; None for numbers of rows."""
+
     def missing(self, column: str) -> Any:
         """A mask of the rows of the table without a value; None if all have one."""
 
@@ -310,6 +313,10 @@ class Window:
 
     def check_aggregation(self, agg: Aggregation) -> None:
         """Refuses an aggregation that does not go with it."""
+
+    def since(self, order: Order) -> Any:
+        """The time, by row, at which the window starts; None if it begins at a row."""
+        return None
 
     def missing(self, order: Order) -> Any:
         """A mask of the rows whose results are null, whatever they hold; or None."""

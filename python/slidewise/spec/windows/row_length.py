@@ -55,6 +55,10 @@ class RowLength(Window):
         """By the lengths; a Spec refuses windows without their `own` row."""
         return order.by_lengths(self.column)
 
+    def since(self, order: Order) -> Any:
+        """The time of the row less its length, if this is one of time."""
+        return order.since_lengths(self.column)
+
     def missing(self, order: Order) -> Any:
         """The rows without a length."""
         return order.missing(self.column)
