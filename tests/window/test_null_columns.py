@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,25 @@ def test_no_times_have_no_kind() -> None:
         window.insert_many(none, [])
         window.insert(pd.Timestamp("2026-01-01"), 1)
         assert window.query() == 1
+
+
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize("order", ["abc", "bca", "cba"])
+def test_columns_of_objects_keep_their_values_when_others_become_such(
+    order: str, restored: bool
+) -> None:
+    kinds = {"a": sw.sum("x"), "b": sw.last_k("y", 3), "c": sw.max("z")}
+    window = sw.Window({name: kinds[name] for name in order})
+    rows: list[dict[str, Any]] = [
+        {"x": None, "y": "p", "z": None},
+        {"x": None, "y": None, "z": "q"},
+        {"x": timedelta(seconds=1), "y": "r", "z": "a"},
+    ]
+    for time, row in enumerate(rows):
+        window.insert(time, row)
+        if restored:
+            window = sw.Window.from_bytes(window.to_bytes())
+    window.check()
+    found = {"a": timedelta(seconds=1), "b": ["p", "r"], "c": "q"}
+    assert window.query() == found
+    assert window.query(0, 1) == {"a": None, "b": ["p"], "c": "q"}

@@ -91,7 +91,8 @@ class WindowPlan:
         latency: The value of `latency=`, or None.
         shared_queries: The queries of a shared window, or None.
         flags: The input columns that are not null in entries with each flag.
-        objects: The columns that hold objects because their first value is one.
+        objects: The columns that hold objects because their first value is one, in the
+            order in which these came.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -254,7 +255,7 @@ class WindowPlan:
             prefer=self.prefer,
             options=dict(self.options),
             ranges=self.ranges,
-            objects=tuple(sorted({*self.objects, *columns})),
+            objects=tuple(dict.fromkeys((*self.objects, *sorted(columns)))),
             queries=self.shared_queries,
         )
         return replace(
@@ -398,11 +399,13 @@ def make_plan(
     checked_type = _dtype(dtype)
     functions = _custom_functions(agg for _, agg in named)
     all_objects = checked_type == "object"
+    # Inputs keep the numbers of their functions when further columns hold objects.
     over_objects = {
         agg: object_functions(agg, any_object=all_objects)
+        for column in ([None] if all_objects else objects)
         for _, agg in named
         if agg.record.objects is not None
-        and (all_objects or not set(columns_read(agg, places)).isdisjoint(objects))
+        and (column is None or column in columns_read(agg, places))
     }
     functions += tuple(dict.fromkeys(over_objects.values()))
     natives = tuple(
