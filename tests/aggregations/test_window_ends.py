@@ -544,6 +544,10 @@ def test_windows_without_a_start_begin_at_their_first_entry() -> None:
         sw.rolling(table, aggs=aggs, **options) for aggs in (CARRIED, firsts)
     )
     assert found.equals(want)
+    gaps = pa.table({"t": [0, 9, 11], "x": [5, None, 2]})
+    aggs = {"area": sw.integral("x")}
+    sessions = sw.hopping(gaps, on="t", window=sw.session(3), aggs=aggs)
+    assert sessions["area"].to_pylist() == [0, 0]
 
 
 def test_files_carry_entries_over_their_parts(tmp_path: Path) -> None:

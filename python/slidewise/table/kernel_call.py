@@ -673,13 +673,16 @@ class KernelCall:
                 Argument("arrival"),
                 ": give edge='first' to begin at the first entry of each window",
             )
+        window = self.spec.windows[index]
+        # Sessions begin at a row.
+        begins_at_time = window.per_row or window.on_grid or window.by_position
         starts = starts_of(self.spans[index], points, ends)
-        if starts is None:
+        if starts is None or not begins_at_time:
             return (None,)
         groups = self.groups if points is None else points.groups
         found = entries_before(
             starts,
-            self.spec.windows[index].includes_start,
+            window.includes_start,
             groups,
             self.rows,
             self.inputs.columns,
