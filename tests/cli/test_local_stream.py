@@ -105,6 +105,26 @@ def test_a_repeated_batch_replaces_its_results(tmp_path: Path) -> None:
     assert found.equals(expected(tables).cast(found.schema))
 
 
+def test_a_repeated_batch_without_results_leaves_none(tmp_path: Path) -> None:
+    """After a kill the batch may have other rows, as of files that came since."""
+    (tmp_path / "in").mkdir()
+    state, out = tmp_path / "state", tmp_path / "out"
+    options = ["--checkpoint", str(state), "-o", str(out), "--trigger", "once"]
+    command = local(str(tmp_path / "in"), *options)
+    first, second, _ = batches(3)
+    pa_csv.write_csv(first, tmp_path / "in" / "0.csv")
+    assert main(command) == 0
+    before, files = (state / "slidewise-local").read_bytes(), sorted(out.iterdir())
+    pa_csv.write_csv(second, tmp_path / "in" / "1.csv")
+    assert main(command) == 0
+    assert len(sorted(out.iterdir())) > len(files)
+    (state / "slidewise-local").write_bytes(before)
+    late = pa.array([START - timedelta(days=1)], pa.timestamp("us"))
+    pa_csv.write_csv(first.slice(0, 1).set_column(0, "t", late), tmp_path / "in/1.csv")
+    assert main(command) == 0
+    assert sorted(out.iterdir()) == files
+
+
 class Standard:
     """Standard input and output as bytes."""
 

@@ -99,8 +99,11 @@ class _Folder:
 
     def write(self, number: int, answers: pa.Table) -> None:
         """Writes the results of a micro-batch, if there are any."""
+        part = self._folder / f"part-{number:06}.parquet"
         if len(answers):
-            write_table(answers, self._folder / f"part-{number:06}.parquet")
+            write_table(answers, part)
+        else:
+            part.unlink(missing_ok=True)  # of the same batch, before a kill
 
 
 class _Checkpoint:
