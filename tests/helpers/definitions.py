@@ -467,7 +467,7 @@ DEFINITIONS = {
     "geometric_mean": Definition(_geometric_mean, law="invertible"),
     "collect": Definition(lambda v, _: v, empty=[], objects=True),
     "product": Definition(_product),
-    "sum_of_squares": Definition(_sum_of_squares),
+    "sum_of_squares": Definition(_sum_of_squares, law="invertible"),
     "any": Definition(lambda v, _: any(map(bool, v)), objects=True),
     "all": Definition(lambda v, _: all(map(bool, v)), objects=True),
     "bit_and": Definition(lambda v, _: reduce(and_, v)),

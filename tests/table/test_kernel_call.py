@@ -31,7 +31,7 @@ def test_answers_are_decoded_by_themselves() -> None:
     points = query_points_of(LABELS, call, spec)
     answers, beyond = answers_of(call, points)
     bare = KernelCall(frame(ROWS.slice(0, 0)), spec)
-    assert bare.decode(answers, beyond, points) == call.compute(points)
+    assert bare.decode(answers, beyond, points, points.ends) == call.compute(points)
 
 
 def test_decoded_overflows_name_their_query_point() -> None:
@@ -43,4 +43,4 @@ def test_decoded_overflows_name_their_query_point() -> None:
     answers, beyond = answers_of(call, points)
     bare = KernelCall(frame(rows.slice(0, 0)), spec)
     with pytest.raises(ResultOverflowError, match=r"'9' of row of at=, 0"):
-        bare.decode(answers, beyond, points)
+        bare.decode(answers, beyond, points, points.ends)

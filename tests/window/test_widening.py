@@ -185,6 +185,16 @@ def test_a_widened_window_answers_as_one_of_floats(algorithm, name, ties):
         assert twins.window.dtype == "float64"
 
 
+def test_moments_of_integers_stay_beside_a_column_that_widens() -> None:
+    """The sums that they build upon lie elsewhere in the record of floats."""
+    aggs = {"w": sw.sum("x", where="on"), "c": sw.covariance("x", "y")}
+    w = sw.Window(aggs)
+    w.insert(1, {"x": 1, "y": None, "on": True})
+    w.insert(2, {"x": 1, "y": 2, "on": None})
+    w.insert(3, {"x": 0.5, "y": 3, "on": True})
+    assert w.query() == {"w": 1.5, "c": -0.25}
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("algorithm", ["auto", "fiba", "btree", "daba_lite", "aba"])
 def test_each_column_widens_for_itself(algorithm, seed):

@@ -174,17 +174,20 @@ pub fn partial(
     Ok(())
 }
 
-/// Whether an operation over int64 becomes a different one over float64.
+/// Whether an operation over int64 becomes a different one over float64. Those that name
+/// other components name them by offsets, which differ between the two records.
 fn replaced_by(old: Op, new: Op) -> bool {
     match (old, new) {
         (Op::SumI, Op::SumF)
-        | (Op::SquaresI { .. }, Op::SquaresF { .. })
+        | (Op::SquaresI { .. }, Op::SquaresF { .. } | Op::SquaresI { .. })
         | (Op::ProductI, Op::ProductF)
         | (Op::SumSquaresI, Op::SumSquaresF)
         | (Op::Third { .. }, Op::Third { .. })
         | (Op::Fourth { .. }, Op::Fourth { .. })
         | (Op::SquaresF { .. }, Op::SquaresF { .. })
-        | (Op::Fall { .. }, Op::Fall { .. }) => true,
+        | (Op::Fall { .. }, Op::Fall { .. })
+        | (Op::GapSquares { .. }, Op::GapSquares { .. }) => true,
+        (Op::Gap { min: one, .. }, Op::Gap { min: other, .. }) => one == other,
         (Op::Area(old), Op::Area(new)) => old.linear == new.linear && old.by == new.by,
         (Op::DecayedSquares(old), Op::DecayedSquares(new)) => old.of == new.of,
         (Op::Products { by: one, .. }, Op::Products { by: other, .. })
