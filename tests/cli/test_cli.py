@@ -326,7 +326,7 @@ def test_explain_words_of_every_window(capsys):
         (["--window", "0"], "longer than zero"),
         (["--window", "-5"], "--window -5 must be longer than zero"),
         (["--window", "1h"], "give --window as an int"),
-        (["--window", "9rows", "--closed", "left"], "--closed left does not apply to"),
+        (["--window", "9rows", "--closed", "both"], "--closed both does not apply to"),
         (["--agg", "a=cnt"], "heavy_hitters"),
         (["--agg", "a=cnt"], "--agg 'a=cnt': unknown aggregation 'cnt' (did you mean"),
         (["--agg", "a=bloom:x:0"], "--agg 'a=bloom:x:0': capacity="),
