@@ -15,7 +15,7 @@
 //! spec keys
 //! dtype_inference udaf
 //! keyed_inputs requests sketches untyped
-//! calendars catalogue hashing key_bytes row_numbers waiting
+//! calendars catalogue hashing key_bytes row_numbers waiting window_ends
 //! algorithms arrow batch_message clock inputs native
 //! errors forks object_store scalars schedules signals
 //! ```

@@ -9,7 +9,6 @@
 //! rank 0; a partial keeps the number of its values.
 
 use super::double::Double;
-use super::kinds::Kind;
 use super::packing::put;
 use super::rounding::times_power;
 use super::twofold::Twofold;
@@ -342,7 +341,7 @@ pub fn variance(words: &[u64], squares: usize, weights: usize) -> f64 {
 
 impl Decayed {
     /// Reads a name such as `"sum 3600000 1"`, `"mean rows 5"` or `"sum"`; `None` for others.
-    pub fn parse(name: &str) -> Option<Kind> {
+    pub fn parse(name: &str) -> Option<(Self, HalfLife, bool)> {
         let mut words = name.split(' ');
         let what = match words.next()? {
             "count" => Self::Count,
@@ -367,11 +366,7 @@ impl Decayed {
             Some("dated") => true,
             Some(_) => return None,
         };
-        Some(Kind::Decayed {
-            what,
-            half_life,
-            dated,
-        })
+        Some((what, half_life, dated))
     }
 }
 
@@ -462,15 +457,7 @@ mod tests {
             length: 60,
             tick: 1000,
         };
-        let (what, dated) = (Decayed::Sum, true);
-        assert_eq!(
-            parsed,
-            Some(Kind::Decayed {
-                what,
-                half_life,
-                dated
-            })
-        );
+        assert_eq!(parsed, Some((Decayed::Sum, half_life, true)));
         for wrong in ["sum 0 1", "sum 1", "sum rows -1", "max rows 1", "sum 1 1 x"] {
             assert_eq!(Decayed::parse(wrong), None, "{wrong}");
         }

@@ -303,7 +303,11 @@ impl Kind {
             return Edges::parse(edges).map(Self::Histogram);
         }
         if let Some(which) = name.strip_prefix("decayed_") {
-            return Decayed::parse(which);
+            return Decayed::parse(which).map(|(what, half_life, dated)| Self::Decayed {
+                what,
+                half_life,
+                dated,
+            });
         }
         if let Some(which) = name.strip_prefix("area ") {
             return area(which);
