@@ -73,6 +73,13 @@ class Horizon:
         return next(timed, None)
 
     @cached_property
+    def _of_rows(self) -> tuple[int, Window | None]:
+        """The longest window of rows of the Spec, and the first one."""
+        alike = [w.as_query() for w in self.query.spec.windows if w.rows]
+        longest = max((window.rows - window.behind for window in alike), default=0)
+        return longest, next(iter(alike), None)
+
+    @cached_property
     def longest(self) -> int:
         """The length of the longest window that can be queried, in ticks."""
         window = self._pattern
@@ -118,15 +125,14 @@ class Horizon:
 
     def _window(self, length: Length) -> Window:
         if length.kind == "rows":
-            alike = [w.as_query() for w in self.query.spec.windows if w.rows]
-            known = max((window.rows - window.behind for window in alike), default=0)
-            if length.amount > known:
+            known, pattern = self._of_rows
+            if pattern is None or length.amount > known:
                 has = f"rows({known})" if known else "none: no window of rows(n)"
                 raise SpecError(
                     Argument("windows", Rows(length.amount)),
                     f" is beyond the horizon of rows, which is {has} in the Spec",
                 )
-            return alike[0].with_length(length)
+            return pattern.with_length(length)
         ticks = window_ticks(length, self.query.times)
         if ticks > self.longest:
             raise SpecError(
