@@ -305,7 +305,7 @@ impl State {
     }
 
     /// The end of the window for answers over a range of times: its upper bound, or the time
-    /// of the youngest entry.
+    /// of the latest entry.
     pub(crate) fn end(&mut self, range: Option<(i64, i64)>) -> Option<i64> {
         match range {
             Some((_, hi)) if hi < i64::MAX => Some(hi),

@@ -115,6 +115,11 @@ impl<'a, T> Request<'a, T> {
         }
     }
 
+    /// The query points: those given, else the rows.
+    fn query_points(&self) -> QueryPoints<'a> {
+        self.at.unwrap_or_else(|| QueryPoints::of_rows(self))
+    }
+
     /// The number of answers per span and aggregation.
     pub fn answer_count(&self) -> usize {
         self.at
@@ -395,7 +400,7 @@ fn run<T: Element, A: Aggregation<T>>(
         proceed,
     };
     if request.arrival.is_some() {
-        let query_points = request.at.unwrap_or(QueryPoints::of_rows(request));
+        let query_points = request.query_points();
         for (rows, steps) in Steps::new(request, sorted).groups() {
             let group = Group::new(request, aggregation, rows);
             as_of::answer(&group, &steps, &query_points, request.spans, &mut answers)?;

@@ -91,11 +91,10 @@ pub(super) struct Others {
 impl<'a> Ranges<'a> {
     /// The windows of a span; `None` for the ordinary windows of the rows.
     pub fn new<T>(request: &Request<'_, T>, sorted: &'a Sorted<'_>, span: Span) -> Option<Self> {
-        let query_points = match request.at {
-            Some(query_points) => query_points,
-            None if span.offset == 0 => return None,
-            None => QueryPoints::of_rows(request),
-        };
+        if request.at.is_none() && span.offset == 0 {
+            return None;
+        }
+        let query_points = request.query_points();
         // Shifted ends of ordinary windows are in the order of the rows.
         let points = sorted.points.as_deref().unwrap_or(sorted);
         let mut ranges = Self {

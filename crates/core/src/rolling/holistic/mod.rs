@@ -31,7 +31,7 @@ mod sliding_hll;
 use super::as_of::{Arrived, ends_before_latest};
 use super::frame_bounds::{FramePointers, positions_in};
 use super::output::OutputChunk;
-use super::query_points::{ArrivalStep, QueryPoints, Ranges, Steps};
+use super::query_points::{ArrivalStep, Ranges, Steps};
 use super::sorted_view::{Dense, Numbers, Sorted};
 use super::{Error, Length, ROWS_PER_CHECK, Request, Span};
 use crate::aggregate::holistic::word_of;
@@ -342,10 +342,7 @@ impl HolisticRun<'_, '_, '_> {
         steps: &Steps<'_>,
         positions: &[usize],
     ) -> Result<(), Error> {
-        let query_points = self
-            .request
-            .at
-            .unwrap_or(QueryPoints::of_rows(self.request));
+        let query_points = self.request.query_points();
         let mut arrived = vec![false; self.sorted.times.len()];
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             let times = &self.sorted.times[group[0]..group[1]];
@@ -384,10 +381,7 @@ impl HolisticRun<'_, '_, '_> {
         steps: &Steps<'_>,
         positions: &[usize],
     ) -> Result<(), Error> {
-        let query_points = self
-            .request
-            .at
-            .unwrap_or(QueryPoints::of_rows(self.request));
+        let query_points = self.request.query_points();
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             multiset.renew(group[0], group[1]);
             let mut arrived = Arrived::default();
