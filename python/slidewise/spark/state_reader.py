@@ -34,7 +34,7 @@ def read_state(spark: Any, checkpoint: str) -> Any:
     """Reads the rows that a stream holds in its state, from its checkpoint.
 
     These are the rows that its windows may still hold, as of the last micro-batch that
-    was committed. Rows that have left them are absent once the state was told so; with
+    was committed. Rows that have left them are absent once the state dropped them; with
     `rows(n)` and windows that rows close, only after their pages were rewritten.
 
     Args:
