@@ -12,7 +12,7 @@ import pytest
 from seeds import SEED
 
 import slidewise as sw
-from slidewise.table import kernel_call
+from slidewise.table import binding
 
 AMOUNTS: dict[str, Any] = {"n": sw.count(), "spent": sw.sum("amount")}
 FRAUD = sw.Features(
@@ -113,7 +113,7 @@ def test_keys_of_labels_are_named_by_a_mapping() -> None:
 
 
 def test_rows_are_sorted_once_for_equal_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = kernel_call
+    module: Any = binding
     sorts, sort = [], module._core.sort_rows
     coded, code = [], module.group_codes
     read: list[str] = []

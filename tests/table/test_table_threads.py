@@ -17,7 +17,8 @@ from forking import in_child, running
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
-from slidewise.table import kernel_call
+from slidewise.table import kernel_pass
+from slidewise.table import threads as table_threads
 from slidewise.table.batched_rolling import rolling_batches
 
 ROWS = 60_000
@@ -192,16 +193,16 @@ def test_by_default_as_many_threads_as_cores(
     trips: pa.Table, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     """All cores by default if there are rows for them; streams and batches use one."""
-    monkeypatch.setattr(kernel_call, "_cores", lambda: cores)
-    monkeypatch.setattr(kernel_call, "_ROWS_PER_THREAD", len(trips) // 3)
+    monkeypatch.setattr(table_threads, "_cores", lambda: cores)
+    monkeypatch.setattr(table_threads, "_ROWS_PER_THREAD", len(trips) // 3)
     options: list[int] = []
-    compute = kernel_call._core.rolling
+    compute = kernel_pass._core.rolling
 
     def rolling(*given: Any) -> Any:
         options.append(given[8])
         return compute(*given)
 
-    monkeypatch.setattr(kernel_call._core, "rolling", rolling)
+    monkeypatch.setattr(kernel_pass._core, "rolling", rolling)
     request: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
     sw.rolling(trips, windows=5, **request)
     sw.hopping(trips, window=5, **request)
@@ -222,8 +223,8 @@ def test_by_default_as_many_threads_as_cores(
 
 
 def test_cores_are_those_of_the_process() -> None:
-    call = "print(kernel_call.resolve_threads(None, rows=1 << 30))"
-    message = f"from slidewise.table import kernel_call; {call}"
+    call = "print(threads.resolve_threads(None, rows=1 << 30))"
+    message = f"from slidewise.table import threads; {call}"
     run = [
         sys.executable,
         "-c",

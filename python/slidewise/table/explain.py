@@ -24,8 +24,9 @@ from slidewise.spec.spec import (
     Spec,
     given_keywords,
 )
-from slidewise.table.kernel_call import KernelCall, resolve_threads
+from slidewise.table.kernel_call import KernelCall
 from slidewise.table.source import Source
+from slidewise.table.threads import resolve_threads
 
 __all__ = ["explain"]
 

@@ -31,8 +31,9 @@ from slidewise.spec.spec import (
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.encoding import one_column, take
-from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
+from slidewise.table.kernel_call import KernelCall, map_lazily
 from slidewise.table.points import QueryPoints
+from slidewise.table.threads import resolve_threads
 from slidewise.table.time_columns import (
     RowKeys,
     TicksOf,

@@ -36,6 +36,11 @@ class QueryPoints:
     since: pa.Array | None = None
     own: pa.Array | None = None
 
+    @property
+    def in_ticks(self) -> pa.Array:
+        """The ends in ticks."""
+        return self.ends if self.times is None else self.times
+
     def take(self, rows: pa.Array) -> "QueryPoints":
         """Some of them."""
         ends, starts, groups, arrival, times, since, own = (

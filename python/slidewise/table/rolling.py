@@ -18,8 +18,9 @@ from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
 from slidewise.table.asof import PointColumns, columns_of_points, query_points_of
-from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
+from slidewise.table.kernel_call import KernelCall, map_lazily
 from slidewise.table.source import Source
+from slidewise.table.threads import resolve_threads
 
 if TYPE_CHECKING:
     from slidewise.table.points import QueryPoints
