@@ -20,6 +20,9 @@ from seeds import SEED
 # pytest-timeout fails a test from within the interpreter. A deadlock in native code
 # may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
+# One of so many cases of a test, and of the tests of a module with Spark, runs a day.
+CASES = 6
+SPARK_TESTS = 4
 STDERR = pytest.StashKey[int]()
 
 
@@ -57,9 +60,9 @@ def spark_module_of(item: pytest.Item) -> str | None:
 
 
 def draw(
-    items: list[pytest.Item], group: Callable[[pytest.Item], str | None]
+    items: list[pytest.Item], group: Callable[[pytest.Item], str | None], parts: int
 ) -> list[pytest.Item]:
-    """Keeps of each group the third, at least one, that the seed draws."""
+    """Keeps of each group one of so many parts, at least one item; the seed draws."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if (name := group(item)) is not None:
@@ -68,7 +71,7 @@ def draw(
         item
         for name, members in groups.items()
         for item in random.Random(f"{SEED} {name}").sample(
-            members, math.ceil(len(members) / 3)
+            members, math.ceil(len(members) / parts)
         )
     }
     return [item for item in items if group(item) is None or item in kept]
@@ -77,14 +80,14 @@ def draw(
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Draws a third of the cases of each test, then of the tests of each Spark module.
+    """Draws some cases of each test, then some of the tests of each Spark module.
 
     All run with SLIDEWISE_EVERY_CASE, or if tests are named or selected.
     """
     named = any("::" in arg for arg in config.args) or config.option.keyword
     if named or "SLIDEWISE_EVERY_CASE" in os.environ:
         return
-    kept = draw(draw(items, case_of), spark_module_of)
+    kept = draw(draw(items, case_of, CASES), spark_module_of, SPARK_TESTS)
     config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     items[:] = kept
 
