@@ -71,6 +71,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or several.
         min_rows: A window with fewer values gives a missing value.
+        unique_by: The column of ids, or several, of rows that count once.
         offset: How much earlier windows end.
         exclude: "self" if windows leave their row out.
         overflow: "raise" or "null".
@@ -125,6 +126,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         nan: str = "propagate",
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
+        unique_by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         exclude: str | None = None,
         overflow: str = "raise",
@@ -146,6 +148,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.nan = nan
         self.arrival = arrival
         self.min_rows = min_rows
+        self.unique_by = unique_by
         self.offset = offset
         self.exclude = exclude
         self.overflow = overflow

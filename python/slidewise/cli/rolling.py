@@ -25,7 +25,7 @@ from slidewise.cli.inputs import (
 from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
-from slidewise.spec.features import Features, only_spec
+from slidewise.spec.features import Features, only_spec, parts_of
 from slidewise.spec.spec import Spec
 
 __all__ = [
@@ -210,7 +210,7 @@ def run(options: argparse.Namespace, spec: Spec | Features) -> None:
     if options.then_by is not None:
         raise SpecError("--then-by is for --engine spark: a file has an order")
     with spooled(options):
-        memory = _memory(options)
+        memory = _memory(options, spec)
         if memory is None:
             _in_memory(options, spec)
         else:
@@ -306,7 +306,7 @@ def _on_disk(options: argparse.Namespace, specs: Spec | Features, memory: int) -
     _summarize(count, spec, options, stages)
 
 
-def _memory(options: argparse.Namespace) -> int | None:
+def _memory(options: argparse.Namespace, spec: Spec | Features) -> int | None:
     """The bytes to use where a file is sorted on disk; None to read it whole."""
     if options.memory == "unlimited":
         return None
@@ -319,6 +319,8 @@ def _memory(options: argparse.Namespace) -> int | None:
         return None
     if options.memory is not None:
         return _size(options.memory)
+    if any(part.unique_by for part in parts_of(spec)):
+        return None
     free = _free_memory()
     can_sort = options.output not in (None, "-") and options.plot is None
     if free is None or not can_sort or not Path(options.file).exists():

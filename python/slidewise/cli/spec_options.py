@@ -33,6 +33,7 @@ _FLAGS = (
     "nan",
     "overflow",
     "min_rows",
+    "unique_by",
     "every",
     "empty",
     "names",
@@ -119,6 +120,13 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="windows with fewer values are null",
+    )
+    parser.add_argument(
+        "--unique-by",
+        action="append",
+        metavar="COLUMN",
+        help="a column of ids: of rows with equal keys and ids, the first to arrive "
+        "counts (may be repeated)",
     )
     parser.add_argument(
         "--names",

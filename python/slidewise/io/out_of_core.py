@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import refuse_taken, require
@@ -113,6 +113,13 @@ def rolling_file(
         >>> read_table(folder / "out.csv")["s_3"].to_pylist()
         [1, 3, 3]
     """
+    if spec.unique_by:
+        raise SpecError(
+            f"{source} is sorted on disk, where ids of the whole file cannot be "
+            "compared: give --memory unlimited, which reads the whole file, or leave ",
+            Argument("unique_by", [*spec.unique_by]),
+            " out",
+        )
     with tempfile.TemporaryDirectory(prefix="slidewise-", dir=folder) as spilled:
         read_times = partial(parse_times, time_format=time_format, time_unit=time_unit)
         block = min(max((memory - _FIXED) // _BLOCKS, _MIN_BLOCK), _MAX_BLOCK)

@@ -103,6 +103,8 @@ class Spec:
         arrival: The column of arrival order, the columns if several, or None.
         min_rows: Windows with fewer values are null.
         exclude: "self" if the window of a row does not hold that row, else None.
+        unique_by: The columns of ids: of rows with equal keys and ids, the first to
+            arrive counts. Empty if all rows count.
         empty: Whether hopping windows without rows are included.
         several: Whether there may be several hopping windows, which a column names.
         names: The names of result columns, with the fields `{agg}` and `{window}`, and
@@ -137,6 +139,7 @@ class Spec:
     arrival: str | tuple[str, ...] | None
     min_rows: int
     exclude: str | None = None
+    unique_by: tuple[str, ...] = ()
     empty: bool = False
     several: bool = False
     names: str | None = None
@@ -169,6 +172,7 @@ class Spec:
         nan: str = "propagate",
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
+        unique_by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         exclude: str | None = None,
         empty: bool = False,
@@ -274,6 +278,7 @@ class Spec:
         nan: str = "propagate",
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
+        unique_by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         exclude: str | None = None,
         overflow: str = "raise",
@@ -305,6 +310,7 @@ class Spec:
             nan=one_of(nan, "nan", NAN),
             arrival=check_arrival(arrival),
             min_rows=check_min_rows(min_rows),
+            unique_by=check_columns(unique_by, "unique_by"),
             exclude=None if exclude is None else one_of(exclude, "exclude", EXCLUDE),
             overflow=one_of(overflow, "overflow", OVERFLOW),
             names=check_names(names),
@@ -346,6 +352,7 @@ class Spec:
         closed: str | None = None,
         nan: str = "propagate",
         min_rows: int = 0,
+        unique_by: str | Sequence[str] | None = None,
         overflow: str = "raise",
         names: str | None = None,
         prefix: str = "",
@@ -376,6 +383,7 @@ class Spec:
             nan=one_of(nan, "nan", NAN),
             arrival=None,
             min_rows=check_min_rows(min_rows),
+            unique_by=check_columns(unique_by, "unique_by"),
             empty=empty,
             several=several is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
@@ -429,7 +437,7 @@ class Spec:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, each once."""
-        names = [self.on, *self.by, *self.arrivals]
+        names = [self.on, *self.by, *self.arrivals, *self.unique_by]
         for _, agg in self.aggs:
             names += agg.columns
         for window in self.windows:

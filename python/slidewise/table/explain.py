@@ -78,6 +78,7 @@ def explain(
     nan: str = "propagate",
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
@@ -104,6 +105,7 @@ def explain(
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or several, for `rolling`.
         min_rows: A window with fewer values gives null.
+        unique_by: The column of ids, or several, of rows that count once.
         exclude: "self" if windows leave their row out.
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".

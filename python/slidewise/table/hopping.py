@@ -33,6 +33,7 @@ from slidewise.table.batched_rolling import describe_window
 from slidewise.table.encoding import one_column, take
 from slidewise.table.kernel_call import KernelCall, map_lazily
 from slidewise.table.points import QueryPoints
+from slidewise.table.source import Source
 from slidewise.table.threads import resolve_threads
 from slidewise.table.time_columns import (
     RowKeys,
@@ -40,6 +41,7 @@ from slidewise.table.time_columns import (
     subtract_clamped,
     window_ticks,
 )
+from slidewise.table.unique import UniqueRows
 
 __all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
 
@@ -62,6 +64,7 @@ def hopping(
     closed: str | None = None,
     nan: str = "propagate",
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
@@ -104,6 +107,7 @@ def hopping(
         nan: As for `rolling`.
         min_rows: A window with fewer values that are not null gives null. Counts are
             always given.
+        unique_by: As for `rolling`; duplicates are in no window.
         overflow: As for `rolling`.
         names: As for `rolling`, for the columns of aggregations; default `"{agg}"`.
             `{window}` is for one window; with `windows=` a column tells it.
@@ -183,7 +187,13 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
         return lazy
     source = frame(table)
     require(source, spec.columns)
-    request = KernelCall(source, spec, threads=resolve_threads(threads, source.length))
+    rows = UniqueRows.of(Source.of(source), spec)
+    request = KernelCall(
+        rows.counted,
+        spec,
+        name_row=rows.name_row(rows.counting),
+        threads=resolve_threads(threads, source.length),
+    )
     if spec.several:
         columns = compute_several(request)
     else:

@@ -16,11 +16,12 @@ from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
-from slidewise.spec.spec import RollingLike, Spec, given_keywords
+from slidewise.spec.spec import RollingLike, Spec, derive, given_keywords
 from slidewise.table.asof import PointColumns, columns_of_points, query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily
 from slidewise.table.source import Source
 from slidewise.table.threads import resolve_threads
+from slidewise.table.unique import UniqueRows
 
 if TYPE_CHECKING:
     from slidewise.table.points import QueryPoints
@@ -44,6 +45,7 @@ def rolling(
     nan: str = "propagate",
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
@@ -71,6 +73,7 @@ def rolling(
     nan: str = "propagate",
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
@@ -98,6 +101,7 @@ def rolling(
     nan: str = "propagate",
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
@@ -166,6 +170,11 @@ def rolling(
             of arrival, then in table order.
         min_rows: A window with fewer values that are not null gives null. Counts are
             always given.
+        unique_by: The column of ids, or several. Of rows with equal keys and ids, the
+            first to arrive counts (by `arrival`, else in the table), whatever their
+            times; the others, its duplicates, count in no window. Their own results are
+            those that `at` gives for their times and keys, and null for windows that
+            need a row. A row without an id always counts.
         exclude: "self" leaves the row itself out of its window; rows of its time stay
             (EXCLUDE CURRENT ROW in SQL). `rows(n)` then holds the n rows before it.
         offset: How much earlier windows end: with `"5m"` a window holds rows that are
@@ -289,8 +298,13 @@ def compute_rolling(
             window.check_at(Argument("at"))
     rows = max(source.length, 0 if points is None else points.length)
     source, number = Source.of(source), resolve_threads(threads, rows)
-    calls = [KernelCall(source, spec, threads=number) for spec in specs]
-    orders = [(spec.by, spec.arrivals) for spec in specs]
+    orders = [(spec.by, spec.arrivals, spec.unique_by) for spec in specs]
+    pairs = zip(orders, specs, strict=True)
+    unique = {order: UniqueRows.of(source, spec) for order, spec in pairs}
+    calls = [
+        _call_of(unique[order], spec, number, at_rows=points is None)
+        for order, spec in zip(orders, specs, strict=True)
+    ]
     # The first call of those with equal keys and arrival, and its query points.
     firsts: dict[Any, tuple[KernelCall, QueryPoints | None]] = {}
     results: dict[str, Result] = {}
@@ -306,5 +320,33 @@ def compute_rolling(
             firsts[order] = call, places
         found = call.compute(firsts[order][1])
         of_windows = [result for window in found for result in window.values()]
-        results |= zip(call.spec.results, of_windows, strict=True)
+        named = dict(zip(call.spec.results, of_windows, strict=True))
+        if points is None and len(unique[order].duplicates):
+            others = _of_duplicates(unique[order], call.spec, number)
+            named = unique[order].joined(named, others)
+        results |= named
     return results
+
+
+def _call_of(
+    rows: UniqueRows, spec: Spec, threads: int, *, at_rows: bool
+) -> KernelCall:
+    """The call of the rows that count."""
+    name_row = rows.name_row(rows.counting) if at_rows else None
+    return KernelCall(rows.counted, spec, name_row=name_row, threads=threads)
+
+
+def _of_duplicates(rows: UniqueRows, spec: Spec, threads: int) -> dict[str, Result]:
+    """The results of duplicates, which count in no window, at their times and keys.
+
+    Windows that need a row of their own have none.
+    """
+    windows = tuple(window for window in spec.windows if not window.needs_row)
+    if not windows:
+        return {}
+    spec = derive(spec, windows=windows)
+    name_row = rows.name_row(rows.duplicates)
+    call = KernelCall(rows.counted, spec, name_row=name_row, threads=threads)
+    points = query_points_of(rows.source.of_rows(rows.duplicates), call, spec)
+    found = [result for window in call.compute(points) for result in window.values()]
+    return dict(zip(spec.results, found, strict=True))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from slidewise.frames.base import Frame, Result
-from slidewise.table.encoding import ValueColumns
+from slidewise.table.encoding import ValueColumns, take
 from slidewise.table.time_columns import TimeColumn, read_times
 
 __all__ = ["Source"]
@@ -15,10 +15,15 @@ _T = TypeVar("_T")
 
 
 class Source:
-    """A frame that keeps the columns which were read, and their encodings."""
+    """A frame that keeps the columns which were read, and their encodings.
 
-    def __init__(self, table: Frame) -> None:
-        self._table = table
+    Args:
+        table: The frame.
+        rows: The numbers of the rows that it has of the frame; None for all.
+    """
+
+    def __init__(self, table: Frame, rows: pa.Array | None = None) -> None:
+        self._table, self._rows = table, rows
         self._columns: dict[str, pa.Array] = {}
         self._times: dict[str, TimeColumn] = {}
         self._values: dict[str, ValueColumns] = {}
@@ -29,6 +34,10 @@ class Source:
         """A frame as a source, unless it is one."""
         return table if isinstance(table, Source) else cls(table)
 
+    def of_rows(self, rows: pa.Array) -> "Source":
+        """Some of its rows, by their numbers."""
+        return Source(self, rows)
+
     @property
     def names(self) -> Sequence[str]:
         """The names of its columns."""
@@ -37,11 +46,15 @@ class Source:
     @property
     def length(self) -> int:
         """The number of rows."""
-        return self._table.length
+        return self._table.length if self._rows is None else len(self._rows)
 
     def column(self, name: str) -> pa.Array:
         """A column as one Arrow array."""
-        return _once(self._columns, name, self._table.column)
+        return _once(self._columns, name, self._read)
+
+    def _read(self, name: str) -> pa.Array:
+        column = self._table.column(name)
+        return column if self._rows is None else take(column, self._rows)
 
     def times(self, name: str) -> TimeColumn:
         """A column of times."""
