@@ -166,6 +166,7 @@ class KeyedWindows:
         nan: str = "propagate",
         arrival: str | Sequence[str] | None = None,
         min_rows: int = 0,
+        unique_by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         exclude: str | None = None,
         empty: bool = False,

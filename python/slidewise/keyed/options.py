@@ -13,6 +13,7 @@ from slidewise.keyed.query import AHEAD, LATE, KeyedQuery
 from slidewise.keyed.validation import (
     LATE_ROWS,
     check_changed,
+    check_deletes,
     check_emit,
     check_options,
     checked,
@@ -81,6 +82,7 @@ class Options:
         delay, length = parse_late(late), parse_keep(keep, spec)
         if deletes is not None:
             check_column_name(deletes, "deletes")
+            check_deletes([spec], deletes, "make KeyedWindows")
         return cls(
             spec,
             emit,

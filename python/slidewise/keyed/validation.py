@@ -4,7 +4,7 @@ Each message names the argument and a remedy.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ __all__ = [
     "check_deletes",
     "check_emit",
     "check_options",
+    "check_unique",
     "checked",
     "parse_late",
     "parse_schema",
@@ -82,13 +83,43 @@ def refuse_ended(spec: Spec, given: Argument) -> None:
 
 
 def check_deletes(specs: Iterable[Spec], deletes: str | None, way_out: str) -> None:
-    """Checks that Specs have the same keys, if rows delete others by their key."""
-    if deletes is not None and len({spec.by for spec in specs}) > 1:
+    """Checks that Specs have the same keys, if rows delete others by their key.
+
+    Refused with `unique_by=`: a deletion has no id, so one that comes twice would
+    delete another row.
+    """
+    if deletes is None:
+        return
+    specs = [*specs]
+    for spec in specs:
+        if spec.unique_by:
+            raise SpecError(
+                Argument("deletes", deletes),
+                " deletes a row by its key and time, whatever its id, and does not go "
+                "with ",
+                Argument("unique_by", [*spec.unique_by]),
+                ": drop duplicates from the source, or leave deletions out",
+            )
+    if len({spec.by for spec in specs}) > 1:
         raise SpecError(
             Argument("deletes", deletes),
             " deletes a row by its key, and the Specs have different keys: "
             f"{way_out} for each Spec",
         )
+
+
+def check_unique(specs: Sequence[Spec], way_out: str) -> None:
+    """Checks that Specs have the same duplicates, where these have no results."""
+    first, *others = specs
+    for spec in others:
+        if spec.unique_by != first.unique_by or (
+            spec.unique_by and {*spec.by} != {*first.by}
+        ):
+            raise SpecError(
+                Argument("unique_by", [*(spec.unique_by or first.unique_by)]),
+                " drops rows by key and id, and the Specs have different keys or ids: "
+                f"{way_out} for each Spec",
+            )
 
 
 def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.hints import with_hints
-from slidewise.keyed.validation import check_deletes
+from slidewise.keyed.validation import check_deletes, check_unique
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, only_spec, parts_of
@@ -55,6 +55,7 @@ def rolling(
     nan: str = "propagate",
     arrival: str | Sequence[str] | None = None,
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     exclude: str | None = None,
     overflow: str = "raise",
@@ -109,6 +110,13 @@ def rolling(
             each row sees only rows that arrived no later. Rows that arrived together
             see one another: Spark keeps no order between them.
         min_rows: int; a window with fewer values that are not null gives null.
+        unique_by: str or list of str, the columns of ids. Of rows with equal keys and
+            ids, the first to arrive counts, whatever their times; the others are
+            dropped, without results. A row without an id always counts. Of rows that
+            arrive together (in a batch DataFrame without `arrival`, or in one
+            micro-batch) that is the first by time, then by `then_by`. A stream
+            remembers an id until the watermark has passed its row by the longest window
+            and `late`.
         offset: A window length: how much earlier windows end, such as `"5m"`; for
             windows of rows `slidewise.rows(k)`, for those that end k rows before.
         exclude: `"self"` leaves the row itself out of its window; rows of its time
@@ -214,6 +222,7 @@ def hopping(
     closed: str | None = None,
     nan: str = "propagate",
     min_rows: int = 0,
+    unique_by: str | Sequence[str] | None = None,
     overflow: str = "raise",
     names: str | None = None,
     prefix: str = "",
@@ -258,6 +267,7 @@ def hopping(
         closed: `"left"` or `"right"`: which end of a window belongs to it.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
         min_rows: int; a window with fewer values that are not null gives null.
+        unique_by: str or list of str, the columns of ids, as for `rolling`.
         overflow: `"raise"` or `"null"`, as for `rolling`.
         names: str, the names of the columns of aggregations, `"{agg}"` by default.
         prefix: str before the name of each of these columns.
@@ -456,6 +466,7 @@ def _transform(
     for each in specs:
         check_order(each, options.then_by)
     check_deletes(specs, streams[0].deletes, "call rolling")
+    check_unique(specs, "call rolling")
     at, at_on, at_by = map(arguments.get, ("at", "at_on", "at_by"))
     columns = columns_of_points(spec, at, at_on, at_by)
     transform = _Transform(spec, streams, options, at, columns)

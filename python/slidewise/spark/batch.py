@@ -10,6 +10,8 @@ by time first (`skew`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.sql import Window
@@ -53,6 +55,7 @@ __all__ = [
     "BatchPlan",
     "add_flags",
     "drop_deleted",
+    "drop_duplicates",
     "drop_markers",
     "plan_batch",
     "transform_specs",
@@ -62,7 +65,8 @@ __all__ = [
 _DEFAULT_PARTITIONS = "200"
 _TASKS_PER_CORE = 2
 # Columns that `drop_deleted` adds and drops besides `ROW`: how many rows of the key and
-# time of a row are deletions, and its rank among the others.
+# time of a row are deletions, and its rank among the others. `drop_duplicates` adds the
+# rank, too.
 _DELETIONS = f"{RESERVED_PREFIX}deletions"
 _RANK = f"{RESERVED_PREFIX}rank"
 
@@ -103,6 +107,7 @@ def transform_specs(
 
     `at` are the labels, and `columns` those of them that each Spec reads.
     """
+    df = drop_duplicates(df, specs[0], options.then_by)
     results = df if at is None else at
     for place, spec in enumerate(specs):
         if at is None:
@@ -169,6 +174,25 @@ def drop_deleted(
     )
     kept = numbered.where(~is_deletion & (column(_RANK) > column(_DELETIONS)))
     return kept.drop(ROW, _DELETIONS, _RANK)
+
+
+def drop_duplicates(df: Any, spec: Spec, then_by: Sequence[str]) -> Any:
+    """Drops the duplicates of `unique_by=`: of equal keys and ids the first stays.
+
+    Rows are in order of arrival, those that arrived together in order of time, and
+    those of equal time in that of `then_by`.
+    """
+    if not spec.unique_by:
+        return df
+    check_reserved_names(df)
+    names = [*spec.columns, *then_by]
+    require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
+    same = key_columns(df, dict.fromkeys([*spec.by, *spec.unique_by]))
+    order = [column(name) for name in (*spec.arrivals, spec.on)]
+    rows = Window.partitionBy(*same).orderBy(*order, *ascending(then_by))
+    ids = [column(name).isNotNull() for name in spec.unique_by]
+    rank = sf.when(reduce(and_, ids), sf.row_number().over(rows)).otherwise(1)
+    return df.withColumn(_RANK, rank).where(column(_RANK) == 1).drop(_RANK)
 
 
 def plan_batch(
