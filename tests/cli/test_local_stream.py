@@ -216,6 +216,18 @@ def test_ahead_and_idle(
     assert output.out.split()[-6:] == ["2026-01-01", "00:00:00", *"a111"]
 
 
+def test_rows_count_once_by_their_ids(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("t,key,x\n2026-01-01,a,1\n2026-01-01,a,1\n2026-01-01,a,2\n")
+    assert main([*local(str(file)), "--unique-by", "x", "--emit", "arrival"]) == 0
+    output = capsys.readouterr()
+    assert [line.split()[-2] for line in output.out.splitlines()[-2:]] == ["2", "2"]
+    assert "3 rows in" in output.err
+    assert "0 of them late, 1 duplicate, 2 answers" in output.err
+
+
 def test_markers_advance_the_watermark_only(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text(

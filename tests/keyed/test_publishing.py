@@ -35,6 +35,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "rows of windows": {"windows": [9, sw.rows(3)], "aggs": WHOLE},
     "update": {"windows": [50], "aggs": FOLDED, "emit": "update"},
     "deletes": {"windows": [40], "aggs": {**FOLDED, **WHOLE}, "deletes": "ok"},
+    "ids": {"windows": 9, "aggs": FOLDED, "emit": "update", "unique_by": "ok"},
     "counts": {"windows": 10, "aggs": {"n": sw.count()}, "emit": "update"},
     "hops": {"window": 30, "every": 7, "aggs": FOLDED, "emit": "slide"},
 }
@@ -87,7 +88,8 @@ class Stored:
             processor.evict(watermark)
         rows, ends = self.query.arrived(rows)
         rows, ahead, ends = split_ahead(rows, self.limit, ends)
-        rows, late = self.query.by_lateness(rows, watermark, ends)
+        accepted, late = self.query.by_lateness(rows, watermark, ends)
+        rows = processor.counting(accepted, watermark)
         if len(rows):
             processor.ingest(rows, watermark)
         pages = processor.pages.changed
@@ -101,6 +103,7 @@ class Stored:
             largest=largest,
             late=len(late),
             ahead=len(ahead),
+            duplicates=len(accepted) - len(rows),
             changed=changed,
         )
         published = self.publisher.write(processor, directory, commit, before)
@@ -122,6 +125,7 @@ def assert_follows(follower: Follower, leader: sw.KeyedWindows) -> None:
     """Checks that all answers are those of windows that took the same rows."""
     assert follower.watermark == leader.watermark
     assert follower.late_count == leader.late_count
+    assert follower.duplicate_count == leader.duplicate_count
     keys = leader.keys().sort_by("key")
     assert follower.keys().sort_by("key").equals(keys)
     assert len(follower) == len(leader) == len(keys)

@@ -94,7 +94,10 @@ KEYED_FLOORS = (
         *("validation", "clock", "options"),
     },
     # Rows, stored and indexed.
-    {"page_store", "tiers", "row_log", "pending", "index", "row_ends", "shard"},
+    {
+        *("page_store", "tiers", "row_log", "pending", "index", "ids", "row_ends"),
+        "shard",
+    },
     {"reader", "answer"},
     {"emit"},
     {"processor", "view", "transaction"},

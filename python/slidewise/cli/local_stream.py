@@ -193,7 +193,8 @@ class _LocalStream:
         """Ingests a micro-batch and writes what it emits; None looks at the clock."""
         began = time.monotonic()
         windows, number = self._windows, self._checkpoint.number
-        before = windows.late_count, windows.ahead_count
+        late, ahead = windows.late_count, windows.ahead_count
+        duplicates = windows.duplicate_count
         files, rows = batch or ([], None)
         if rows is None:
             windows.tick()
@@ -207,8 +208,9 @@ class _LocalStream:
         done = Batch(
             number=number,
             rows=0 if rows is None else len(rows),
-            late=windows.late_count - before[0],
-            ahead=windows.ahead_count - before[1],
+            late=windows.late_count - late,
+            ahead=windows.ahead_count - ahead,
+            duplicates=windows.duplicate_count - duplicates,
             answers=len(answers),
             seconds=time.monotonic() - began,
             watermark=None if windows.watermark is None else str(windows.watermark),

@@ -24,6 +24,7 @@ class Batch:
         rows: Its rows.
         late: Those of them that were late.
         ahead: Those of them that were ahead of the clock.
+        duplicates: Those of them that had come before.
         answers: The results that were emitted.
         seconds: How long it took.
         watermark: The watermark, as text; None before the first.
@@ -34,6 +35,7 @@ class Batch:
     rows: int
     late: int
     ahead: int
+    duplicates: int
     answers: int
     seconds: float
     watermark: str | None
@@ -53,7 +55,8 @@ class BatchReport:
             Live(console=self._console, auto_refresh=False) if in_place else None
         )
         self._began = time.monotonic()
-        self._rows = self._late = self._ahead = self._answers = 0
+        self._rows = self._late = self._answers = 0
+        self._ahead = self._duplicates = 0
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -64,10 +67,10 @@ class BatchReport:
         if self._live is not None:
             self._live.stop()
         seconds = time.monotonic() - self._began
-        ahead = f", {self._ahead:,} ahead" if self._ahead else ""
+        others = "".join(f", {part}" for part in self._others())
         self._print(
             f"{format_count(self._rows, 'row')} in {seconds:.1f} s, {self._late:,} of "
-            f"them late{ahead}, {format_count(self._answers, 'answer')}"
+            f"them late{others}, {format_count(self._answers, 'answer')}"
         )
 
     def add(self, batch: Batch) -> None:
@@ -75,6 +78,7 @@ class BatchReport:
         self._rows += batch.rows
         self._late += batch.late
         self._ahead += batch.ahead
+        self._duplicates += batch.duplicates
         self._answers += batch.answers
         parts = [
             f"batch {batch.number}: {format_count(batch.rows, 'row')}",
@@ -82,7 +86,7 @@ class BatchReport:
             format_count(batch.answers, "answer"),
             f"watermark {_readable(batch.watermark)}",
             f"{self._late:,} late",
-            *([f"{self._ahead:,} ahead"] if self._ahead else []),
+            *self._others(),
             f"state {decimal(batch.state)}",
         ]
         line = ", ".join(parts)
@@ -90,6 +94,15 @@ class BatchReport:
             self._print(line)
         else:
             self._live.update(Text(line), refresh=True)
+
+    def _others(self) -> list[str]:
+        """The numbers of rows that did not count and were not late, if any."""
+        parts = []
+        if self._ahead:
+            parts.append(f"{self._ahead:,} ahead")
+        if self._duplicates:
+            parts.append(format_count(self._duplicates, "duplicate"))
+        return parts
 
     def _print(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)

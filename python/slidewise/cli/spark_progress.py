@@ -35,6 +35,7 @@ def _batch(progress: Any) -> Batch:
         rows=int(counts["rows"]),
         late=int(counts["late"]),
         ahead=int(counts.get("ahead", 0)),
+        duplicates=int(counts.get("duplicates", 0)),
         answers=int(counts["answers"]),
         seconds=max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000,
         watermark=None if event_time is None else from_progress(event_time),

@@ -31,7 +31,7 @@ from slidewise.keyed.snapshots import damaged
 from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.stream import read_rows
 from slidewise.keyed.transaction import Commit, State
-from slidewise.keyed.validation import check_deletes
+from slidewise.keyed.validation import check_deletes, check_unique
 from slidewise.spec.arguments import check_columns
 from slidewise.spec.features import Features
 from slidewise.table.kernel_call import map_lazily
@@ -128,8 +128,17 @@ class FeatureWindows:
         with self._clock.held():
             for name, part in self._parts.items():
                 part.stream.begin(schemas[name])
+            if self._first.options.spec.unique_by:
+                self._share_horizon()
         self._columns = {name: own.names for name, own in schemas.items()}
         self._known = PythonRows(self._features.on, schema)
+
+    def _share_horizon(self) -> None:
+        """Keeps the rows of all parts equally long, so that they know the same ids."""
+        states = [part.state for part in self._parts.values()]
+        longest = max(state.retention for state in states)
+        for state in states:
+            state.begin(state.require().query, state.delay, longest)
 
     def resume(self) -> None:
         """Looks at the clock for the first time in this process."""
@@ -278,6 +287,11 @@ class FeatureWindows:
         """The number of rows ahead of the clock, which all parts compare with it."""
         return self._first.ahead_count
 
+    @property
+    def duplicate_count(self) -> int:
+        """The number of duplicates, which all parts drop."""
+        return self._first.duplicate_count
+
     def keys(self) -> dict[str, pa.Table]:
         """The keys of each part that have rows, each with its latest time."""
         return {name: part.keys() for name, part in self._parts.items()}
@@ -314,6 +328,7 @@ class FeatureWindows:
             assert part.watermark == self.watermark, "one watermark"
             assert part.late_count == self.late_count, "rows are late for all"
             assert part.ahead_count == self.ahead_count, "or ahead for all"
+            assert part.duplicate_count == self.duplicate_count, "or come twice"
 
     # Snapshots.
 
@@ -387,6 +402,7 @@ def _check_options(features: Features, options: Mapping[str, Any]) -> None:
             ", or make KeyedWindows for each Spec",
         )
     check_deletes(features.parts.values(), options["deletes"], "make KeyedWindows")
+    check_unique([*features.parts.values()], "make KeyedWindows")
 
 
 @contextmanager

@@ -378,6 +378,12 @@ class Follower:
             return sum(part.ahead_count for part in self._parts.values())
 
     @property
+    def duplicate_count(self) -> int:
+        """The number of duplicates so far, by `unique_by=`."""
+        with self._lock:
+            return sum(part.duplicate_count for part in self._parts.values())
+
+    @property
     def nbytes(self) -> int:
         """The bytes of the rows and of their index. Cost: O(pages)."""
         with self._lock:

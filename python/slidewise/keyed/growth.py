@@ -14,7 +14,7 @@ from slidewise.spec.windows.base import Window
 __all__ = ["check_growth"]
 
 # What decides which rows are kept, and in which order.
-_FIXED = ("on", "by", "ties", "nan", "arrival", "empty")
+_FIXED = ("on", "by", "ties", "nan", "arrival", "unique_by", "empty")
 _ANOTHER = "the snapshot is of another Spec: "
 
 

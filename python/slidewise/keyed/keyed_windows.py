@@ -64,8 +64,8 @@ class KeyedWindows:
     Threads may share an object: calls wait for one another. `query` and `query_many`
     do not wait if their results can be folded; they see a prefix of the batches. Those
     of `Features` wait, so that the results of all Specs are of the same rows.
-    `watermark`, `late_count` and `ahead_count` may be read at any time. A call from
-    within a call (from a function of a custom aggregation) raises `WindowBusyError`.
+    `watermark` and the counts may be read at any time. A call from within a call (from
+    a function of a custom aggregation) raises `WindowBusyError`.
 
     A child of a fork (gunicorn `--preload`, multiprocessing) has a copy of its own. A
     call that another thread had not ended is in it as a whole or not at all; the child
@@ -127,6 +127,12 @@ class KeyedWindows:
             are those of `hopping` with `every=`, or if one is a `Query`; these must be
             of time. `landmark` and `delta` go with `emit="final"`, `landmark` also with
             "none".
+        unique_by: The column of ids, or several, as for `rolling`; duplicates have no
+            results, and are counted in `duplicate_count`. An id is remembered until the
+            watermark has passed its row by the horizon, which is the longest window and
+            `late`, or `keep`; of sessions the gap, of `until` nothing. A duplicate that
+            comes later counts again, unless it is late. Not with `unbounded`, nor with
+            `deletes`.
 
     Raises:
         SpecError: If an argument is wrong. Without `schema=` columns are checked with
@@ -544,6 +550,25 @@ class KeyedWindows:
             (1, 99)
         """
         return self._windows.ahead_count
+
+    @property
+    def duplicate_count(self) -> int:
+        """The number of duplicates that `unique_by=` dropped.
+
+        A duplicate that is late counts as late.
+
+        Cost: O(1).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, late=2,
+            ...                     unique_by="id")
+            >>> w.ingest(pa.table({"t": [3, 3, 9], "id": [1, 1, 2]}))
+            >>> w.ingest(pa.table({"t": [9], "id": [2]}))
+            >>> w.duplicate_count, w.query(at=9)
+            (2, {'n_5': 1})
+        """
+        return self._windows.duplicate_count
 
     @synchronized
     def keys(self) -> Any:

@@ -38,6 +38,7 @@ class Processor:
         ordered: Whether results are sorted by time even where that costs a sort.
 
     Attributes:
+        retention: As given.
         pages: The pages of the state.
         shard: The rows.
         answer: What answers from them.
@@ -57,6 +58,7 @@ class Processor:
         ordered: bool = True,
     ) -> None:
         self.query, self.pages = query, Pages(store, trusts=trusts)
+        self.retention = retention
         self.shard = Shard(query, self.pages, retention, ordered=ordered)
         self.answer = answering(self.shard)
         self._emitter = emitter_of(self.shard, self.answer)
@@ -149,7 +151,7 @@ class Processor:
         Its deletions apply to its own rows and to those that are held.
         """
         query, shard = self.query, self.shard
-        rows, _ = query.arrived(rows)
+        rows = self.counting(query.arrived(rows)[0], None)
         query.refuse_values(rows)
         rows, _ = shard.apply_deletes(rows)
         shard.append(query.sort_batch(rows), pending=False)
@@ -164,6 +166,16 @@ class Processor:
         """
         self.shard.history = history
 
+    def counting(self, rows: pa.Table, watermark: int | None) -> pa.Table:
+        """The accepted rows of a batch without duplicates, by `unique_by=`.
+
+        Args:
+            rows: The rows of a batch that has `arrived`.
+            watermark: The watermark, or None.
+        """
+        ids = self.shard.ids
+        return rows if ids is None else ids.counting(rows, watermark)
+
     @property
     def due(self) -> int | None:
         """The least watermark at which `advance` emits results, or None."""
@@ -175,7 +187,7 @@ class Processor:
         """Ingests rows; gives the results to emit at once.
 
         Args:
-            rows: The accepted rows of a batch that has `arrived`.
+            rows: The accepted rows of a batch that has `arrived`, without duplicates.
             watermark: The watermark, or None.
             ends: Their earliest and latest times, if these are known.
         """
@@ -197,6 +209,8 @@ class Processor:
 
         The caller has published the watermark, with its bound, to readers.
         """
+        if self.shard.ids is not None:
+            self.shard.ids.forget(watermark)
         until = self.shard.expiring(watermark)
         if until is not None:
             self._emitter.expire(until)

@@ -28,6 +28,7 @@ class Published:
         largest: The latest time seen, in ticks; None without rows.
         late: The number of late rows.
         ahead: The number of rows that were ahead of the clock.
+        duplicates: The number of duplicates, by `unique_by=`.
         batch: The micro-batch of the last snapshot.
         size: The bytes of that snapshot.
         count: The number of changes since.
@@ -40,6 +41,7 @@ class Published:
     largest: int | None
     late: int
     ahead: int
+    duplicates: int
     batch: int
     size: int
     count: int
@@ -57,6 +59,7 @@ class Commit:
         largest: The latest time of its rows, in ticks; None without rows.
         late: The number of its late rows.
         ahead: The number of its rows that were ahead of the clock.
+        duplicates: The number of its duplicates.
         changed: The pages that were written, and None for those removed.
     """
 
@@ -66,6 +69,7 @@ class Commit:
     largest: int | None
     late: int
     ahead: int
+    duplicates: int
     changed: dict[int, bytes | None]
 
 
@@ -142,6 +146,7 @@ class Publisher:
             largest=head["largest"],
             late=head["late"],
             ahead=head["ahead_count"],
+            duplicates=head["duplicates"],
             batch=batch,
             size=size,
             count=count,
@@ -166,6 +171,8 @@ class Publisher:
             "watermark": commit.watermark,
             "late": commit.late + (0 if before is None else before.late),
             "ahead_count": commit.ahead + (0 if before is None else before.ahead),
+            "duplicates": commit.duplicates
+            + (0 if before is None else before.duplicates),
         }
 
     def _remove(self, bucket: int, before: int) -> None:

@@ -109,7 +109,7 @@ class KeyedQuery:
 
     @cached_property
     def stored_columns(self) -> tuple[str, ...]:
-        """The columns of the state: keys, aggregated columns, and those of `then_by`.
+        """The columns of the state: keys, ids, what is aggregated, those of `then_by`.
 
         If rows may be emitted again, all columns.
         """
@@ -119,7 +119,9 @@ class KeyedQuery:
             return tuple(name for name in self.schema.names if name != self.spec.on)
         aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
         flags = (name for window in self.spec.windows for name in window.columns)
-        names = dict.fromkeys([*self.spec.by, *aggregated, *flags, *self.then_by])
+        names = dict.fromkeys(
+            [*self.spec.by, *self.spec.unique_by, *aggregated, *flags, *self.then_by]
+        )
         return tuple(name for name in names if name != self.spec.on)
 
     @cached_property
@@ -198,6 +200,13 @@ class KeyedQuery:
     def keeps_rows(self) -> bool:
         """Whether some rows are kept as long as their key."""
         return bool(self.rows or self.flag_column or self.backward_windows)
+
+    def id_horizon(self, retention: int) -> int:
+        """How long an id is remembered behind the watermark, as rows are kept so long.
+
+        Those of sessions and of `until` leave with their windows.
+        """
+        return self.reach if self.sessions or self.flag_column else retention
 
     @cached_property
     def ended(self) -> pa.Schema:

@@ -28,6 +28,7 @@ from slidewise.keyed.columns import (
 )
 from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.ids import Ids
 from slidewise.keyed.index import Index
 from slidewise.keyed.page_store import Pages, buffers_of
 from slidewise.keyed.pending import Pending, without
@@ -64,6 +65,7 @@ class Shard:
     Attributes:
         changed_keys: The number of keys with new or removed rows, summed over batches.
         pending: The rows that wait for the watermark.
+        ids: The ids of the rows; None if all rows count.
         fired: The watermark up to which results were emitted; None before the first.
         history: The latest time of the rows before the stream, in all shards: windows
             that a watermark of this time closes were emitted before. None without such
@@ -72,6 +74,7 @@ class Shard:
 
     log: RowLog
     index: Index
+    ids: Ids | None
 
     def __init__(
         self, query: KeyedQuery, pages: Pages, retention: int, *, ordered: bool
@@ -103,7 +106,8 @@ class Shard:
         return {"flushed": self.fired, "log": self.log.record(), **begun}
 
     def open(self) -> None:
-        """Builds the index from the log."""
+        """Builds the index from the log, and the ids."""
+        self.ids = self._new_ids()
         self.pending = Pending()
         # The numbers of rows that are in the log, but no more in the index.
         self._removed = array("q")
@@ -113,6 +117,13 @@ class Shard:
         index = Index(self.query)
         self._fill(index, 0)
         self.index = index
+
+    def _new_ids(self) -> Ids | None:
+        """No ids yet; None if all rows count."""
+        if not self.query.spec.unique_by:
+            return None
+        horizon = self.query.id_horizon(self.retention)
+        return Ids(self.query, horizon, ordered=self.ordered)
 
     def _fill(self, index: Index, since: int) -> None:
         """Inserts the rows of the log from a number on into an index."""
@@ -268,6 +279,9 @@ class Shard:
         if len(idle):
             self.log.lose(pc.max(self.query.ticks(idle)).as_py())
             self.log.compact(self.index.is_held)
+            self.ids = self._new_ids()
+            for rows, _ in self.log.alive():
+                self._add_ids(rows)
 
     def expiring(self, watermark: int | None) -> int | None:
         """The time up to which rows are evicted now; None if it is not worth it."""
@@ -310,7 +324,8 @@ class Shard:
         own = {key: size for each in tables for key, size in buffers_of(each).items()}
         rows = sum(size for key, size in own.items() if key not in shared)
         removed = len(self._removed) * self._removed.itemsize
-        return rows + removed + int(self.index.store.nbytes)
+        ids = 0 if self.ids is None else self.ids.nbytes
+        return rows + removed + ids + int(self.index.store.nbytes)
 
     def append(
         self, rows: pa.Table, *, pending: bool, ends: Ends | None = None
@@ -343,6 +358,7 @@ class Shard:
         They are in the order of the batch, window by window.
         """
         query = self.query
+        self._add_ids(batch)
         rows = self._numbered(batch, self.log.next_row)
         self.log.append(batch, pending=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
@@ -352,6 +368,10 @@ class Shard:
         )
         self.changed_keys += keys
         return [result.array for window in found for result in window.values()]
+
+    def _add_ids(self, rows: pa.Table) -> None:
+        if self.ids is not None and len(rows):
+            self.ids.add(rows)
 
     def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
         """Rows with their numbers, if the index has them."""
@@ -380,6 +400,7 @@ class Shard:
             The number of keys of these rows, those of `removals` included.
         """
         query = self.query
+        self._add_ids(rows)
         if not query.then_by or query.spec.arrival is not None or not len(rows):
             return index.insert(rows, removals)
         rows = rows.select([*query.stored_schema.names, NUMBER])

@@ -145,6 +145,7 @@ class Snapshots:
             "watermark": None if view is None else view.watermark,
             "late": self._state.late_count,
             "ahead_count": self._state.ahead_count,
+            "duplicates": self._state.duplicate_count,
             "silent": self._state.silent,
         }
 
@@ -158,6 +159,7 @@ class Snapshots:
         state, head = self._state, read.head
         state.query, state.late_count = query, head["late"]
         state.ahead_count, state.silent = head["ahead_count"], head["silent"]
+        state.duplicate_count = head["duplicates"]
         state.delay, state.retention = head["delay"], head["kept"]
         state.store.restore(read.pages)
         state.directory = decode_directory(read.directory)
@@ -196,6 +198,7 @@ class Snapshots:
                 state.publish(head["largest"], head["watermark"])
                 state.late_count = head["late"]
                 state.ahead_count, state.silent = head["ahead_count"], head["silent"]
+                state.duplicate_count = head["duplicates"]
                 state.looked = None
                 self._mark(read.checksum)
         except BROKEN as error:
@@ -409,8 +412,8 @@ def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     """Checks the types and signs of the fields of a head."""
-    names = ("delay", "kept", "late", "ahead_count", "silent", "directory")
-    counts = [head[name] for name in names]
+    names = ("delay", "kept", "late", "ahead_count", "duplicates", "silent")
+    counts = [head[name] for name in (*names, "directory")]
     checked_ints(*counts)
     if min(counts) < 0:
         raise ValueError("a count is negative")

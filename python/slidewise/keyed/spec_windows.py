@@ -91,6 +91,11 @@ class SpecWindows:
         """The number of rows that were ahead of the clock."""
         return self.state.ahead_count
 
+    @property
+    def duplicate_count(self) -> int:
+        """The number of duplicates."""
+        return self.state.duplicate_count
+
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
         shard, view = self.state.require().shard, self.state.view
@@ -124,6 +129,8 @@ class SpecWindows:
             parts.append(format_count(self.state.late_count, "late row"))
         if self.state.ahead_count:
             parts.append(f"{format_count(self.state.ahead_count, 'row')} ahead")
+        if self.state.duplicate_count:
+            parts.append(format_count(self.state.duplicate_count, "duplicate"))
         return ", ".join([*parts, format_bytes(nbytes)])
 
     def explain(self) -> str:

@@ -129,13 +129,16 @@ class Stream:
         query.refuse_nan(rows, watermark, limit=limit)
         rows, ends = query.arrived(rows, copies=is_foreign)
         rows, ahead, ends = split_ahead(rows, limit, ends)
-        rows, late = query.by_lateness(rows, watermark, ends)
+        accepted, late = query.by_lateness(rows, watermark, ends)
 
         def step(processor: Processor) -> None:
-            known = None if len(late) else ends
+            rows = processor.counting(accepted, watermark)
+            duplicates = len(accepted) - len(rows)
+            known = None if len(late) or duplicates else ends
             self._keep(query, processor.ingest(rows, watermark, known))
             self._state.late_count += len(late)
             self._state.ahead_count += len(ahead)
+            self._state.duplicate_count += duplicates
             for refused, flag in ((late, LATE), (ahead, AHEAD)):
                 if len(refused) and self._options.flags:
                     output = query.returned(refused, self._options.flags, flag)

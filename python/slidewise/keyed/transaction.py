@@ -28,7 +28,7 @@ _P = ParamSpec("_P")
 
 # What a failed transaction restores, beside the pages and the view.
 _FIELDS = (
-    *("late_count", "ahead_count", "looked", "silent"),
+    *("late_count", "ahead_count", "duplicate_count", "looked", "silent"),
     *("results", "directory", "checksum", "saved", "is_ahead"),
     # The first batch sets these.
     *("query", "delay", "retention"),
@@ -64,6 +64,7 @@ class State:
         results: Results that wait for `collect`.
         late_count: The number of late rows.
         ahead_count: The number of rows that were ahead of the clock.
+        duplicate_count: The number of duplicates, by `unique_by=`.
         looked: The time of the last look at the clock, in ticks; None before it.
         silent: For how long no row had come then, in ticks.
         saved: The pages of the snapshot on which `changes` is based: its last result,
@@ -100,7 +101,8 @@ class State:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.query = None
-        self.delay = self.retention = self.late_count = self.ahead_count = 0
+        self.delay = self.retention = 0
+        self.late_count = self.ahead_count = self.duplicate_count = 0
         self.looked, self.silent = None, 0
         self.directory = None
         self.results = []

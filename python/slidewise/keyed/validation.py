@@ -16,12 +16,13 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, one_array, refuse_taken, require
 from slidewise.frames.column_types import type_without_view
-from slidewise.keyed.columns import RESERVED
+from slidewise.keyed.columns import LATEST, RESERVED
 from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.table.asof import query_points_of
+from slidewise.table.encoding import group_codes
 from slidewise.table.time_columns import read_times
 
 __all__ = [
@@ -171,6 +172,7 @@ def _check_columns(query: KeyedQuery) -> None:
     require(frame(empty), needed, "the stream")
     for name in spec.arrivals:
         read_times(one_array(empty[name]), name)
+    group_codes([(name, one_array(empty[name])) for name in spec.unique_by])
     if query.deletes is not None:
         kind = query.schema.field(query.deletes).type
         if not pa.types.is_boolean(kind):
@@ -198,6 +200,7 @@ def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
     """Checks the options that do not depend on the columns of the stream."""
     query = KeyedQuery(spec, pa.schema([]), emit, corrects=corrects)
     _check_streamable(query)
+    _check_ids(spec)
     _check_reaching(query)
     if query.corrects:
         _check_retractable(query)
@@ -279,6 +282,18 @@ def _check_streamable(query: KeyedQuery) -> None:
             ": results that wait for the watermark do not depend on the order of "
             "arrival",
         )
+
+
+def _check_ids(spec: Spec) -> None:
+    """Checks that the ids of `unique_by=` can be forgotten."""
+    for window in spec.windows if spec.unique_by else ():
+        if window.reach(lambda _: 0) == LATEST:
+            raise SpecError(
+                Argument("unique_by", [*spec.unique_by]),
+                f" does not go with the window {window!r}, with which a stream would "
+                "keep the id of every row for ever: give windows of a length, or drop "
+                "duplicates from the source",
+            )
 
 
 def _check_reaching(query: KeyedQuery) -> None:

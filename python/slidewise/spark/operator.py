@@ -54,6 +54,7 @@ _COUNTS = (
     "rows",
     "late",
     "ahead",
+    "duplicates",
     "keys",
     "answers",
     "corrections",
@@ -115,6 +116,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         query: The windows, aggregations and output mode.
         guard: The guard of the query; state with another guard is refused.
         flags: Whether late rows are returned with `_late` true.
+        retention: The least time for which rows are kept behind the watermark, in
+            ticks.
         publisher: Writes each commit for followers; None for no publishing.
         handle: What Spark gives for timers; set by `init`, like the next two.
         head: The head of the bucket.
@@ -128,8 +131,10 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         publisher: Publisher | None,
         *,
         flags: Sequence[str],
+        retention: int = 0,
     ) -> None:
         self.query, self.guard, self.flags = query, guard, flags
+        self.retention = retention
         self.publisher = publisher
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -255,7 +260,11 @@ class StateTransaction:
         if cached is None:
             # `ordered=False`, because Spark does not keep the order of rows.
             self.processor = Processor(
-                operator.query, self._store, directory, ordered=False
+                operator.query,
+                self._store,
+                directory,
+                operator.retention,
+                ordered=False,
             )
             return
         self.processor = cached.processor
@@ -267,15 +276,16 @@ class StateTransaction:
     def _cached(self) -> CachedShard | None:
         """The cached shard, if its token is that of the state or an earlier one.
 
-        `overflow=` and `changed=` must be equal, too: a query may continue with others,
-        which the state does not record.
+        `overflow=`, `changed=` and `late=` must be equal, too: a query may continue
+        with others, which the state does not record.
         """
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
             return None
         own, other = self._operator.query, cached.processor.query
-        free = (own.spec.overflow, own.changed)
-        return cached if (other.spec.overflow, other.changed) == free else None
+        free = (own.spec.overflow, own.changed, self._operator.retention)
+        same = (other.spec.overflow, other.changed, cached.processor.retention)
+        return cached if same == free else None
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the page cache of this bucket on the disk of the node."""
@@ -310,7 +320,9 @@ class StateTransaction:
             rows = rows.filter(pc.invert(is_ahead))
         rows, ends = query.arrived(rows, copies=False)
         self._largest = None if ends is None else ends[1]
-        rows, late = query.by_lateness(rows, watermark, ends)
+        accepted, late = query.by_lateness(rows, watermark, ends)
+        rows = self.processor.counting(accepted, watermark)
+        self._counts["duplicates"] += len(accepted) - len(rows)
         for refused, name, flag in ((late, "late", LATE), (ahead, "ahead", AHEAD)):
             self._counts[name] += len(refused)
             if len(refused) and flags:
@@ -361,6 +373,7 @@ class StateTransaction:
             largest=self._largest,
             late=self._counts["late"],
             ahead=self._counts["ahead"],
+            duplicates=self._counts["duplicates"],
             changed={page: self._store.get(page) for page in changed},
         )
         written = self._publisher.write(

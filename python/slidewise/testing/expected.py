@@ -62,6 +62,7 @@ class Expected:
         flags: The flags of rows that are emitted without results.
         ahead: How far rows may be ahead of the clock, in ticks; None for any distance.
         idle: After how many ticks without rows the watermark follows the clock.
+        horizon: How long an id is remembered behind the watermark, in ticks.
     """
 
     def __init__(
@@ -75,8 +76,19 @@ class Expected:
         flags: Sequence[str] = (),
         ahead: int | None = None,
         idle: int | None = None,
+        horizon: int = 0,
     ) -> None:
-        self._spec, self._rows, self._times = spec, rows, times
+        # Rows that are accepted hold no duplicates; an id may count again later.
+        self._spec = spec.replace(unique_by=None)
+        self._rows, self._times = rows, times
+        self._ids = identities(rows, [*spec.by, *spec.unique_by])
+        missing = (rows[name].is_null().to_pylist() for name in spec.unique_by)
+        self._has_id = [not any(each) for each in zip(*missing, strict=True)]
+        self._horizon = horizon
+        arrivals = (values_of(rows, name) for name in spec.arrivals)
+        self._arrivals = [*zip(*arrivals, strict=True)]
+        # The latest time of a row that counts, by its id.
+        self._known: dict[str, int] = {}
         self._late, self._emit, self._flags = late, emit, flags
         self._ticks: list[int] = times.ticks.to_pylist()
         self._keys = identities(rows, spec.by)
@@ -97,7 +109,7 @@ class Expected:
         self._silent = 0
         self.watermark: int | None = None
         self.largest: int | None = None
-        self.late_count = self.ahead_count = 0
+        self.late_count = self.ahead_count = self.duplicate_count = 0
         self._last: dict[str, pa.Table] = {}
         self._answers: dict[str, Callable[[int | None, pa.Table], None]] = {
             "arrival": self._arrival,
@@ -142,12 +154,30 @@ class Expected:
             row for row in rows if floor is not None and ticks[row] <= floor
         ]
         self.late_count += len(self._dropped)
+        if self._has_id:
+            came = self._new
+            if self._arrivals:
+                came = sorted(came, key=self._arrivals.__getitem__)
+            counting = {row for row in came if self._counts(row)}
+            self._new = [row for row in self._new if row in counting]
         self._batch += 1
         self._accepted += self._new
         self._batches += [self._batch] * len(self._new)
         seen = [ticks[row] for row in rows]
         seen += [] if self.largest is None else [self.largest]
         self.largest = max(seen, default=None)
+
+    def _counts(self, row: int) -> bool:
+        """Whether a row is no duplicate, by its id, which is remembered then."""
+        if not self._has_id[row]:
+            return True
+        known = self._known.get(self._ids[row])
+        floor = self.watermark
+        if known is not None and (floor is None or known > floor - self._horizon):
+            self.duplicate_count += 1
+            return False
+        self._known[self._ids[row]] = self._ticks[row]
+        return True
 
     def advance(self, watermark: int | None = None) -> None:
         """Moves the watermark to a time, by default to the latest less the delay."""

@@ -62,7 +62,7 @@ def check_stream(
       were not late: which rows, keys or windows, and every cell;
     - `query` and `query_many` at random points, with `rolling(at=)`, except for
       sessions, `until` and `delta`;
-    - `watermark`, `late_count` and `ahead_count`.
+    - `watermark`, `late_count`, `ahead_count` and `duplicate_count`.
 
     For "change", the last result of each key is compared with `rolling(at=)` at the
     watermark, or at the key's latest row if that is later; a result that comes although
@@ -167,6 +167,8 @@ class _Check:
         )
         number = pa.array(range(source.length), pa.int64())
         self._numbered = self._rows.append_column(ROW, number)
+        query = parsed.query(self._numbered.schema)
+        self._horizon = query.id_horizon(parsed.ticks(query)[1])
         self._now = 0  # on the clock, in ticks
         KeyedWindows(spec, schema=self._numbered.schema, **self._given, **self._clock)
         arrivals = [(name, "ascending") for name in [*spec.arrivals, ROW]]
@@ -283,6 +285,7 @@ class _Check:
             parsed.flags,
             self._ahead,
             self._idle,
+            self._horizon,
         )
 
     def _check_queries(
@@ -312,7 +315,7 @@ class _Check:
         return time.as_py() if isinstance(time, pa.Scalar) else time
 
     def _check_counts(self, windows: KeyedWindows, expected: Expected) -> None:
-        for name in ("late_count", "ahead_count"):
+        for name in ("late_count", "ahead_count", "duplicate_count"):
             found, wanted = str(getattr(windows, name)), str(getattr(expected, name))
             if found != wanted:
                 raise cell(name, "the stream", found, wanted)
