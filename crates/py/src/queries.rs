@@ -16,7 +16,7 @@ use slidewise_core::window::queries::Due;
 use slidewise_core::window::queries::plan::{Query, Unit};
 
 use crate::arrow::ArrowArray;
-use crate::errors::internal_error;
+use crate::errors::{internal_error, spec_error};
 use crate::inputs::Type;
 use crate::locking::Access;
 use crate::object_store::Object;
@@ -68,6 +68,14 @@ impl Access {
             {
                 continue;
             }
+            if !planning.schedule().admits_query(ticks) {
+                drop(state);
+                return Err(spec_error(format!(
+                    "{} begins or ends within slices, or is longer than the queries so far, and \
+                     keep='slices' keeps no entries: give it when the window is made",
+                    given.repr()?
+                )));
+            }
             let number = planning.add(ticks);
             state.queries = Some(queries.unbind());
             state.collect_due();
@@ -107,6 +115,35 @@ impl Access {
             self.sweep(py);
             return Ok(dropped);
         }
+    }
+
+    /// The error for `query` where a window would begin within a slice. Call it with nothing
+    /// locked.
+    #[cold]
+    pub(crate) fn splitting(&self, py: Python<'_>, (number, begin): (usize, i64)) -> PyErr {
+        let made = || {
+            let query = self
+                .current_plan(py)?
+                .getattr("queries")?
+                .get_item(number)?;
+            Ok(spec_error(format!(
+                "{} now begins at {}, within a slice, and keep='slices' keeps no entries: \
+                 insert() and advance() give its answers; leave keep= out to ask at any time",
+                query.repr()?,
+                self.restore(py, begin)?.str()?
+            )))
+        };
+        made().unwrap_or_else(|error| error)
+    }
+
+    /// The error for an eviction up to a time within a slice. Call it with nothing locked.
+    #[cold]
+    pub(crate) fn split(&self, py: Python<'_>, time: i64) -> PyResult<PyErr> {
+        Ok(spec_error(format!(
+            "{} is within a slice, and keep='slices' keeps no entries: evict up to an end of \
+             windows, or leave keep= out",
+            self.restore(py, time)?.str()?
+        )))
     }
 
     /// Declares that no more entries up to a time will arrive.

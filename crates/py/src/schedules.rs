@@ -21,6 +21,7 @@ pub(crate) struct ScheduleTicks {
     offset: i64,
     late: Option<i64>,
     empty: bool,
+    slices: bool,
     queries: Vec<Option<QueryTicks>>,
 }
 
@@ -53,6 +54,7 @@ impl ScheduleTicks {
             offset: self.offset,
             late: self.late,
             empty: self.empty,
+            slices: self.slices,
         };
         let queries = self.queries.iter();
         let queries = queries.map(|query| query.as_ref().map(QueryTicks::read).transpose());

@@ -375,6 +375,9 @@ impl State {
         if let Some(log) = &mut self.log {
             log.evict_at(time, ties);
         }
+        if self.keeps_slices() {
+            self.truncate_log();
+        }
         Some(time)
     }
 
@@ -437,10 +440,26 @@ impl State {
 
     /// Takes the rows out of the log whose entries have left.
     pub(crate) fn truncate_log(&mut self) {
-        if let Some(log) = &mut self.log {
+        let slices = self.keeps_slices();
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        match self.window.oldest() {
+            // A slice has rows from its time on.
+            Some(oldest) if slices => {
+                if let Some(before) = oldest.checked_sub(1) {
+                    log.evict_until(before);
+                }
+            }
             // Entries of equal time stay apart, so there is one for each row.
-            log.evict_oldest(log.len() - self.window.len());
+            _ => log.evict_oldest(log.len() - self.window.len()),
         }
+    }
+
+    /// Whether the window keeps slices in place of entries.
+    fn keeps_slices(&mut self) -> bool {
+        let planning = self.window.planning();
+        planning.is_some_and(|planning| planning.schedule().terms.slices)
     }
 
     /// One answer per aggregation, over all entries or those with `lo <= time <= hi`; for a
@@ -466,11 +485,18 @@ impl State {
 
     pub(crate) fn check(&mut self) -> std::result::Result<(), String> {
         self.window.check()?;
+        let slices = self.keeps_slices();
         let Some(log) = &self.log else { return Ok(()) };
         let mut times = Vec::new();
         self.window.for_each(&mut |time, _| times.push(time));
         log.check()?;
         let mut logged: Vec<i64> = log.times().collect();
+        if slices {
+            for time in &mut logged {
+                let behind = times.partition_point(|begin| *begin <= *time);
+                *time = behind.checked_sub(1).map_or(*time, |at| times[at]);
+            }
+        }
         if times.windows(2).all(|pair| pair[0] < pair[1]) {
             logged.dedup();
         }

@@ -224,6 +224,10 @@ impl Window {
         };
         let mut state = self.0.lock(py)?;
         if self.0.spec().is_shared() {
+            if let Some(split) = state.window.planning().and_then(|of| of.splitting()) {
+                drop(state);
+                return Err(self.0.splitting(py, split));
+            }
             let answers = state.answers(range);
             let end = state.end(range);
             drop(state);
@@ -317,7 +321,13 @@ impl Window {
     fn evict_until(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<usize> {
         self.0.flush_terms(py)?;
         let ticks = self.0.ticks(time)?;
-        let evicted = self.0.lock(py)?.evict_until(ticks);
+        let mut state = self.0.lock(py)?;
+        if state.window.planning().is_some_and(|of| of.splits(ticks)) {
+            drop(state);
+            return Err(self.0.split(py, ticks)?);
+        }
+        let evicted = state.evict_until(ticks);
+        drop(state);
         self.0.sweep(py);
         Ok(evicted)
     }

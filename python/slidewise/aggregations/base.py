@@ -9,6 +9,7 @@ from math import isfinite
 from numbers import Real
 from typing import Any, Self
 
+import slidewise._core as _core
 from slidewise.aggregations.records import RECORDS, Record, kinds
 from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import SpecError
@@ -390,6 +391,17 @@ class Aggregation:
         """
         record = RECORDS[self.kind]
         return record.with_by if self.by is not None and record.with_by else record
+
+    @property
+    def commutes(self) -> bool:
+        """Whether partials combine to the same answer in either order.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.sum("price").commutes, sw.last("price").commutes
+            (True, False)
+        """
+        return _core.commutes(self.core_kind, 2 if self.record.second else 1)
 
     @property
     def core_kind(self) -> str:

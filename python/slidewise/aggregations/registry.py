@@ -84,6 +84,12 @@ class UserDefinedAggregation(Aggregation):
         """The facts about all of them."""
         return _RECORD
 
+    @property
+    def commutes(self) -> bool:
+        """Whether it was declared to combine in either order."""
+        declared: bool = self.functions.commutative
+        return declared
+
     def __call__(
         self,
         column: str | None = None,

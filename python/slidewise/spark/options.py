@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
@@ -241,8 +240,7 @@ def _keeps_order(agg: Aggregation) -> bool:
     """
     if agg.record.group or agg.record.inputs == ("time",):
         return False
-    columns = 2 if agg.record.second else 1
-    return not _core.commutes(agg.core_kind, columns)
+    return not agg.commutes
 
 
 def _parse_delay(delay: str | timedelta, name: str) -> int:

@@ -564,6 +564,7 @@ def check_laws(plan: WindowPlan) -> None:
     """
     aggs = [agg for _, agg in plan.aggs]
     _check_holistic(plan, aggs)
+    _check_commutes(plan)
     kinds = request_kinds(plan.aggs, plan.requests)
     for algorithm in plan.begins:
         law = ALGORITHMS[algorithm].law
@@ -579,6 +580,25 @@ def check_laws(plan: WindowPlan) -> None:
             ]
             objects = _core.obeys_law(law, numbers, len(plan.inputs))
             raise law_error(algorithm, law, shown, plan.is_shared, objects)
+
+
+def _check_commutes(plan: WindowPlan) -> None:
+    """Refuses late entries into slices if the order within a slice matters."""
+    queries = plan.shared_queries
+    if queries is None or not queries.slices or queries.late is None:
+        return
+    objects = not all(functions.commutative for functions in plan.functions)
+    lacking = [
+        repr(agg)
+        for _, agg in plan.aggs
+        if not agg.commutes or (objects and agg.record.objects is not None)
+    ]
+    if lacking:
+        raise SpecError(
+            f"late entries join their slice in order of arrival, by keep='slices', and "
+            f"the order of values matters to {', '.join(lacking)}: leave out late= or "
+            "keep="
+        )
 
 
 def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError, SpecError, describe_value
+from slidewise.spec.arguments import one_of
 from slidewise.spec.durations import (
     Length,
     Rows,
@@ -33,6 +34,7 @@ __all__ = [
     "record_of",
 ]
 
+KEEP = ("entries", "slices")
 # The flags of an entry are the bits of one word.
 _MAX_FLAGS = 64
 # Nanoseconds that leave room within int64.
@@ -46,12 +48,14 @@ class Schedule(NamedTuple):
         offset: An end of every query of time.
         late: How late entries may be; None if they must be in order.
         empty: Whether windows without entries are answered.
+        slices: Whether slices are kept in place of entries.
         queries: By index; None where one was dropped.
     """
 
     offset: int
     late: int | None
     empty: bool
+    slices: bool
     queries: tuple[QueryTicks | None, ...]
 
 
@@ -68,6 +72,7 @@ class Queries:
         flags: The columns whose flags end or begin windows.
         shift: By how much the ends are moved, in nanoseconds, so that weeks end on
             Mondays.
+        slices: Whether slices are kept in place of entries.
     """
 
     each: tuple[Query | None, ...]
@@ -77,9 +82,17 @@ class Queries:
     empty: bool = False
     flags: tuple[str, ...] = ()
     shift: int = 0
+    slices: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses queries that need entries in order, where they may be late."""
+        """Refuses queries that need entries in order, or entries at all."""
+        for query in self.live if self.slices else ():
+            of_time = isinstance(query.window, Length) and not query.counts
+            if not of_time or query.flag is not None:
+                raise SpecError(
+                    f"{query} needs entries, but keep='slices' keeps none: leave keep= "
+                    "out, or give the query a duration"
+                )
         for query in self.live if self.late is not None else ():
             if query.counts or query.flag is not None:
                 assert self.late is not None, "or there are none to look at"
@@ -144,7 +157,9 @@ class Queries:
             None if query is None else query_ticks(query, clock, self.flags)
             for query in self.each
         )
-        return Schedule(offset or 0, late, self.empty, tuple(each))
+        if self.slices and late is None:
+            late = 0
+        return Schedule(offset or 0, late, self.empty, self.slices, tuple(each))
 
 
 def _checked(query: object) -> Query:
@@ -188,15 +203,22 @@ def read_queries(
     late: WindowLike | Length | None = None,
     offset: WindowLike | Length | None = None,
     empty: bool = False,
+    keep: str = "entries",
 ) -> Queries | None:
-    """Checks the arguments `queries=`, `late=`, `offset=` and `empty=`.
+    """Checks the arguments `queries=`, `late=`, `offset=`, `empty=` and `keep=`.
 
     Example:
         >>> read_queries([Query("1h", every="5m")]).made
         1
     """
+    slices = one_of(keep, "keep", KEEP) == "slices"
     if queries is None:
-        for name, given in (("late", late), ("offset", offset), ("empty", empty)):
+        for name, given in (
+            ("late", late),
+            ("offset", offset),
+            ("empty", empty),
+            ("keep", slices),
+        ):
             if given is not None and given is not False:
                 raise SpecError(f"{name}= is for queries=, which is not given")
         return None
@@ -221,7 +243,7 @@ def read_queries(
     if len(flags) > _MAX_FLAGS:
         raise SpecError(f"queries= read {len(flags)} flags: {_MAX_FLAGS} at most")
     shift = _shared_shift(each)
-    return Queries(each, len(each), lateness, start, empty, flags, shift)
+    return Queries(each, len(each), lateness, start, empty, flags, shift, slices)
 
 
 def _shared_shift(each: Iterable[Query]) -> int:
@@ -272,9 +294,11 @@ def record_of(queries: Queries) -> dict[str, Any]:
     """The queries as JSON."""
     flags = {"flags": list(queries.flags)} if queries.flags else {}
     shift = {"shift": queries.shift} if queries.shift else {}
+    slices = {"keep": "slices"} if queries.slices else {}
     return {
         **flags,
         **shift,
+        **slices,
         "each": [
             None if query is None else _query_record(query) for query in queries.each
         ],
@@ -319,14 +343,26 @@ def from_record(record: object) -> Queries | None:
             shift = rest.get("shift", 0)
             if type(shift) is not int or not 0 <= shift < _MAX_SHIFT:
                 raise SnapshotError(f"{str(shift)[:60]!r} is not a shift of ends")
+            keep = rest.get("keep", "entries")
+            if keep not in KEEP:
+                raise SnapshotError(f"{str(keep)[:60]!r} is not kept")
             lengths = (None if one is None else _of(one) for one in (late, offset))
             lateness, start = lengths
             if 0 <= made <= len(each) and (lateness is None or lateness.amount >= 0):
                 found = tuple(None if one is None else _query_of(one) for one in each)
                 read = {query.flag for query in found if query is not None} - {None}
                 if read <= set(flags) and all(isinstance(of, str) for of in flags):
-                    columns = tuple(flags)
-                    return Queries(found, made, lateness, start, empty, columns, shift)
+                    with suppress(SpecError):
+                        return Queries(
+                            found,
+                            made,
+                            lateness,
+                            start,
+                            empty,
+                            tuple(flags),
+                            shift,
+                            keep == "slices",
+                        )
     raise SnapshotError(f"{str(record)[:60]!r} are not queries")
 
 
@@ -371,12 +407,13 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
         if not isinstance(query.window, Length):
             lines.append(f"{query!r}: {query.window.due}")
     for name, composite, counts, kind in _axes(queries):
-        fewest = dict(counts)["Cutty"]
-        others = [f"{one} {_count(n)}" for one, n in counts if one != "Cutty"]
-        edges = "1 edge" if fewest == 1 else f"{_count(fewest)} edges"
+        by = "Pairs" if queries.slices else "Cutty"
+        taken = dict(counts)[by]
+        others = [f"{one} {_count(n)}" for one, n in counts if one != by]
+        edges = "1 edge" if taken == 1 else f"{_count(taken)} edges"
         lines.append(
             f"queries of {name}: composite slide {_amount(composite, kind)}; {edges} "
-            f"as by Cutty ({', '.join(others)})"
+            f"as by {by} ({', '.join(others)})"
         )
     held = f"{slices} slice" if slices == 1 else f"{slices} slices"
     lines.append(f"{held} held; final aggregator: {algorithm}")
@@ -390,7 +427,12 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
             "window still held: the longest range so far"
         )
     if queries.late is not None:
-        lines.append(f"entries may be late by {queries.late.label}, and wait that long")
+        what = "their slices wait" if queries.slices else "wait"
+        lines.append(
+            f"entries may be late by {queries.late.label}, and {what} that long"
+        )
+    if queries.slices:
+        lines.append("slices are kept in place of entries")
     if queries.empty:
         lines.append("windows without entries are answered")
     return lines

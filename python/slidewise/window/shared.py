@@ -84,6 +84,13 @@ class SharedWindow(_core.Window):
             Monday after it.
         empty: Whether windows without entries are answered, from the first entry on,
             even if it was evicted. A session always has entries.
+        keep: "entries", or "slices", for queries of time: entries join the partial of
+            their slice and are kept no longer, so that the space is that of the slices.
+            Answers are the same. Then `len`, `items`, `oldest` and `evict` are of
+            slices, each with its first time; `query` and `evict_until` are refused
+            where they would split a slice, and `add` takes queries whose windows begin
+            and end where those of the others do, and are no longer. With `late=` the
+            aggregations must not depend on the order of entries.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
         **parameters: Parameters of the algorithm, by the names on its card.
@@ -159,10 +166,11 @@ class SharedWindow(_core.Window):
         late: WindowLike | None = None,
         offset: WindowLike | None = None,
         empty: bool = False,
+        keep: str = "entries",
         **parameters: int,
     ) -> Self:
         """Checks the arguments, which the class documents."""
-        read = read_queries(queries, late, offset, empty)
+        read = read_queries(queries, late, offset, empty, keep)
         if (read is None) == (ranges is None):
             raise SpecError(
                 "a SharedWindow takes either ranges=, such as [10, 100], or queries=, "
@@ -241,8 +249,8 @@ class SharedWindow(_core.Window):
             Its index, as in answers and `drop`.
 
         Raises:
-            SpecError: If it does not fit the window or its times, or the window was
-                made with `ranges=`.
+            SpecError: If it does not fit the window, its times or its slices, or the
+                window was made with `ranges=`.
 
         Cost: O(n) combines: entries are cut into new slices.
 
@@ -343,6 +351,7 @@ class SharedWindow(_core.Window):
 
         Raises:
             ResultOverflowError: If an exact integer does not fit int64.
+            SpecError: If a window begins within a slice, and only slices are kept.
 
         Cost: in combines, for q ranges: slick_deque 0; flat_fit q to 4q if queried
         after every entry, by their lengths; daba_chain at most 2q; flat_fat, b_int and
@@ -448,8 +457,12 @@ class SharedWindow(_core.Window):
         head = f"<{type(self).__name__} {', '.join(parts)} over {_listed(plan)}"
         if length == 0:
             return f"{head}: empty>"
-        entries = "1 entry" if length == 1 else f"{length} entries"
-        return f"{head}: {entries}{result_in_words(self, plan, length)}>"
+        queries = plan.shared_queries
+        one, many = "entry", "entries"
+        if queries is not None and queries.slices:
+            one, many = "slice", "slices"
+        held = f"1 {one}" if length == 1 else f"{length} {many}"
+        return f"{head}: {held}{result_in_words(self, plan, length)}>"
 
 
 def _labels(plan: WindowPlan) -> list[str]:

@@ -124,6 +124,10 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         Self { monoid, ties, form }
     }
 
+    pub fn ties(&self) -> Ties {
+        self.ties
+    }
+
     /// Converts the window to a tree.
     #[cold]
     #[inline(never)]

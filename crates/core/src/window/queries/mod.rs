@@ -13,6 +13,11 @@
 //! Entries are kept beside their slices, as in [`SharedWindow`](super::fifo::shared), because the
 //! window of `query`, or of a query that is added later, may begin within a slice.
 //!
+//! If only slices are kept (`slices` of [`ScheduleOptions`](schedule::ScheduleOptions)), entries
+//! join the slice that they belong to while it waits, and it is passed on as one entry, whose time
+//! is the first of the slice. So the space is that of the slices, and all else stays the same. An
+//! entry joins its slice in order of arrival: late ones need a combine that commutes.
+//!
 //! Invariants of [`QueryWindow`] (checked by `check`):
 //! 1. Waiting entries are later than all that were passed on.
 //! 2. While `loading`, no entry is in a slice and no answer falls due.
@@ -84,7 +89,7 @@ impl<M: Monoid> QueryWindow<M> {
             range: 1,
             slide: 1,
         };
-        let waiting = waiting(&monoid);
+        let waiting = waiting(&monoid, Ties::Keep);
         Self {
             window: InOrder::new(Slices::new(monoid, aggregator), Ties::Keep),
             waiting,
@@ -96,6 +101,24 @@ impl<M: Monoid> QueryWindow<M> {
             loading: true,
             due: Vec::new(),
             numbers: Vec::new(),
+        }
+    }
+
+    /// Sets the schedule of an empty window.
+    fn schedule(&mut self, schedule: Schedule) {
+        if schedule.terms.slices {
+            self.waiting = waiting(self.window.monoid(), Ties::Combine);
+        }
+        self.schedule = schedule;
+    }
+
+    /// Gives the entries of a sorted batch the times that they have in the window.
+    fn group(&self, batch: &mut Batch<M>) {
+        if self.schedule.terms.slices {
+            for time in &mut batch.times {
+                *time = self.schedule.time_of(*time);
+            }
+            batch.combine_ties(self.window.monoid(), Ties::Combine);
         }
     }
 
@@ -166,7 +189,7 @@ impl<M: Monoid> QueryWindow<M> {
     /// Passes on the waiting entries before which none can arrive, if an answer falls due or
     /// `all` is set.
     fn pass_on_closed(&mut self, all: bool) {
-        let Some(closed) = self.schedule.closed() else {
+        let Some(closed) = self.schedule.settled() else {
             return;
         };
         let behind = closed.saturating_add(1);
@@ -355,6 +378,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         }
         self.schedule.youngest = self.schedule.youngest.max(Some(time));
         if self.may_be_late() {
+            let time = self.schedule.time_of(time);
             self.schedule.note_first(time);
             self.waiting.insert(time, entry);
             self.pass_on_closed(false);
@@ -364,7 +388,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         self.evict_unused();
     }
 
-    fn insert_batch(&mut self, batch: Batch<M>) {
+    fn insert_batch(&mut self, mut batch: Batch<M>) {
         if self.loading {
             self.window.insert_batch(batch);
             return;
@@ -372,6 +396,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         let last = batch.times.last().copied();
         self.schedule.youngest = self.schedule.youngest.max(last);
         if self.may_be_late() {
+            self.group(&mut batch);
             if let Some(first) = batch.times.first() {
                 self.schedule.note_first(*first);
             }
@@ -466,7 +491,12 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
     }
 
     fn youngest(&mut self) -> Option<i64> {
-        self.waiting.youngest().or_else(|| self.window.youngest())
+        let youngest = self.waiting.youngest().or_else(|| self.window.youngest());
+        // That of a slice is its first time.
+        youngest.map(|held| match self.schedule.terms.slices {
+            true => self.schedule.youngest.unwrap_or(held),
+            false => held,
+        })
     }
 
     fn clear(&mut self) {
@@ -552,7 +582,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
             1 => true,
             tag => return damaged(format!("a schedule of kind {tag}")),
         };
-        self.schedule = Schedule::read(input)?;
+        self.schedule(Schedule::read(input)?);
         let ranges = self.schedule.range_count();
         self.window.structure_mut().restart(ranges);
         self.window.read(input)?;

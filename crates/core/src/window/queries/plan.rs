@@ -10,10 +10,11 @@
 //! | Pairs     | where windows begin, and where they end                               |
 //! | Cutty     | where windows begin: an answer includes the open slice                |
 //!
-//! The plan has the edges of all queries (§2.3) by Cutty: a subset of those by the others. They
+//! The plan has the edges of all queries (§2.3) by Cutty: a subset of those by the others; or by
+//! Pairs, where only slices are kept, so that late entries join a slice of whole windows. They
 //! repeat with the *composite slide*, the least common multiple of the slides. A cycle of few
 //! edges is listed. For a longer cycle, or a multiple beyond int64, the next edge is computed
-//! when it is needed. Panes and Pairs are counted for comparison only ([`count_edges`]).
+//! when it is needed. Others are counted for comparison only ([`count_edges`]).
 //!
 //! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
 //! at b separates positions up to b from those after it.
@@ -131,6 +132,21 @@ impl Multiples {
         let ahead = self.remainder - from.rem_euclid(self.step);
         from.checked_add(if ahead < 0 { ahead + self.step } else { ahead })
     }
+
+    /// The last at or before a position; `None` beyond int64.
+    pub fn last(self, until: i64) -> Option<i64> {
+        let behind = until.rem_euclid(self.step) - self.remainder;
+        until.checked_sub(if behind < 0 {
+            behind + self.step
+        } else {
+            behind
+        })
+    }
+
+    /// Whether all positions of another are among these.
+    fn contains(self, other: Self) -> bool {
+        other.step % self.step == 0 && other.remainder % self.step == self.remainder
+    }
 }
 
 /// The next edge of each query, the earliest on top.
@@ -172,6 +188,27 @@ impl Edges {
             None => (*edges.first()?, *length),
         };
         i64::try_from(i128::from(from) + i128::from(edge - within) + i128::from(turn)).ok()
+    }
+
+    /// The last edge at or before a position; `None` if there is none in int64.
+    pub fn last(&self, until: i64) -> Option<i64> {
+        let Some((length, edges)) = &self.cycle else {
+            return self.each.iter().filter_map(|one| one.last(until)).max();
+        };
+        let within = until.rem_euclid(*length);
+        let at = edges.partition_point(|edge| *edge <= within);
+        let (edge, turn) = match at.checked_sub(1) {
+            Some(at) => (edges[at], 0),
+            None => (*edges.last()?, *length),
+        };
+        i64::try_from(i128::from(until) - i128::from(within - edge) - i128::from(turn)).ok()
+    }
+
+    /// Whether windows of a query begin and end at edges of the other queries.
+    pub fn has(&self, query: Query, offset: i64) -> bool {
+        let wanted = Technique::Pairs.of_query(query, offset);
+        let known = |one: &Multiples| self.each.iter().any(|each| each.contains(*one));
+        wanted.iter().all(known)
     }
 
     /// A walk over the edges at or after a position.
@@ -242,9 +279,9 @@ pub const MAX_ANSWERS: i64 = 1 << 22;
 
 impl Axis {
     /// The plan of these queries, whose ends begin at `offset`.
-    pub fn new(queries: &[Query], offset: i64) -> Self {
+    pub fn new(queries: &[Query], offset: i64, technique: Technique) -> Self {
         Self {
-            edges: Technique::Cutty.edges(queries, offset),
+            edges: technique.edges(queries, offset),
             longest: queries.iter().map(|query| query.range).max().unwrap_or(0),
             unchecked_gap: queries
                 .iter()
@@ -312,6 +349,10 @@ mod tests {
         for from in -60..60 {
             let stepped = edges.step(&mut walk, from);
             assert_eq!(stepped, edges.next(from).unwrap_or(i64::MAX));
+            let last = edges.last(from);
+            assert!(last.is_none_or(|last| last <= from && edges.next(last) == Some(last)));
+            assert!(last.is_none_or(|last| edges.next(last + 1) > Some(from)));
+            assert_eq!(last == Some(from), stepped == from);
         }
         let next = |at: &i64| edges.next(at + 1).filter(|at| *at < 60);
         let first = edges.next(-60).filter(|at| *at < 60);
@@ -379,13 +420,15 @@ mod tests {
             .iter()
             .map(|slide| timed(3 * slide, *slide))
             .collect();
-        let axis = Axis::new(&queries, 0);
+        let axis = Axis::new(&queries, 0, Technique::Cutty);
         assert_eq!(count_edges(&queries, 0), (None, [None; 3]));
         assert_eq!(axis.edges.next(1), Some(999_931));
         assert_eq!(axis.edges.next(999_932), Some(999_953));
         assert_eq!(axis.edges.next(i64::MAX), None);
-        assert_eq!(Axis::new(&[timed(2, 2)], 0).edges.next(i64::MAX), None);
-        assert_eq!(Axis::new(&[], 0).edges.next(0), None);
+        let edges = |queries: &[Query]| Technique::Cutty.edges(queries, 0);
+        assert_eq!(edges(&[timed(2, 2)]).next(i64::MAX), None);
+        assert_eq!(edges(&[]).next(0), None);
+        assert_eq!(edges(&[]).last(0), None);
     }
 
     #[test]
@@ -394,5 +437,8 @@ mod tests {
         assert_eq!(edges.next(i64::MIN), Some(i64::MIN + 1));
         assert_eq!(edges.next(i64::MAX), None);
         assert_eq!(edges.next(i64::MAX - 5), Some(i64::MAX - 4));
+        assert_eq!(edges.last(i64::MIN), None);
+        assert_eq!(edges.last(i64::MIN + 1), Some(i64::MIN + 1));
+        assert_eq!(edges.last(i64::MAX), Some(i64::MAX - 4));
     }
 }

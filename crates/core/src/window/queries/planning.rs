@@ -19,6 +19,10 @@ pub trait Planning {
     fn add(&mut self, query: Query) -> usize;
     /// Drops a query; false if no query has that number.
     fn drop_query(&mut self, number: usize) -> bool;
+    /// Whether a slice may have entries on both sides of a time, and only slices are kept.
+    fn splits(&mut self, time: i64) -> bool;
+    /// The first query whose window, in `query`, would begin where that splits a slice; and where.
+    fn splitting(&mut self) -> Option<(usize, i64)>;
     /// Checks that the answers up to a time are not too many.
     ///
     /// # Errors
@@ -40,8 +44,9 @@ impl<M: Monoid> Planning for QueryWindow<M> {
 
     fn start(&mut self, schedule: Schedule) {
         let mut batch = self.window.take();
-        self.schedule = schedule;
+        self.schedule(schedule);
         self.loading = false;
+        self.group(&mut batch);
         let last = self.schedule.last;
         let passed = batch.times.partition_point(|time| Some(*time) <= last);
         let mut waiting = Batch::default();
@@ -80,10 +85,27 @@ impl<M: Monoid> Planning for QueryWindow<M> {
     fn drop_query(&mut self, number: usize) -> bool {
         let found = self.schedule.drop_query(number);
         if found && !self.loading {
+            if self.schedule.terms.slices {
+                let mut waiting = self.waiting.take_until(i64::MAX);
+                self.group(&mut waiting);
+                self.waiting.insert_batch(waiting);
+            }
             self.slice_anew();
             self.evict_unused();
         }
         found
+    }
+
+    fn splits(&mut self, time: i64) -> bool {
+        self.oldest() <= Some(time) && !self.is_empty() && !self.schedule.is_between_slices(time)
+    }
+
+    fn splitting(&mut self) -> Option<(usize, i64)> {
+        let now = self.schedule.now()?;
+        let live: Vec<_> = self.schedule.live().collect();
+        let begin = |(number, query): (usize, Query)| Some((number, now.checked_sub(query.range)?));
+        let mut begins = live.into_iter().filter_map(begin);
+        begins.find(|(_, begin)| self.splits(*begin))
     }
 
     fn admits_advance(&self, time: i64) -> Result<(), Refused> {

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::data_driven::{DataDriven, MAX_FLAGS};
-use super::plan::{Axis, Multiples, Query, Unit, Walk};
+use super::plan::{Axis, Multiples, Query, Technique, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// The next ends, each with its query, the earliest first.
@@ -27,6 +27,9 @@ pub struct ScheduleOptions {
     pub late: Option<i64>,
     /// Whether windows without entries are answered.
     pub empty: bool,
+    /// Whether slices are kept in place of entries. All queries are of time then, and `late` is
+    /// given.
+    pub slices: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -68,8 +71,8 @@ impl Schedule {
         let mut new = Self {
             terms,
             queries,
-            time: Axis::new(&[], 0),
-            entries: Axis::new(&[], 0),
+            time: Axis::new(&[], 0, Technique::Cutty),
+            entries: Axis::new(&[], 0, Technique::Cutty),
             range_count: 0,
             range_of: Vec::new(),
             youngest: None,
@@ -153,9 +156,13 @@ impl Schedule {
             range_of[number] = *ranges.entry((query.unit, query.range)).or_insert(next);
         }
         (self.range_count, self.range_of) = (ranges.len(), range_of);
-        self.time = Axis::new(&timed, self.terms.offset);
+        let technique = match self.terms.slices {
+            true => Technique::Pairs,
+            false => Technique::Cutty,
+        };
+        self.time = Axis::new(&timed, self.terms.offset, technique);
         self.time.longest = self.time.longest.max(reach);
-        self.entries = Axis::new(&counted, 0);
+        self.entries = Axis::new(&counted, 0, Technique::Cutty);
         self.data_driven.plan(&self.queries);
         self.find_next();
     }
@@ -207,6 +214,45 @@ impl Schedule {
         behind.max(self.advanced)
     }
 
+    /// The time up to which entries go on to slices: `closed`, or the last edge at or before it if
+    /// only slices are kept. No answer falls due in between, because every end is an edge.
+    pub fn settled(&self) -> Option<i64> {
+        self.edge_until(self.closed()?)
+    }
+
+    /// A time, or the last edge at or before it if only slices are kept.
+    fn edge_until(&self, time: i64) -> Option<i64> {
+        match self.terms.slices {
+            true => self.time.edges.last(time),
+            false => Some(time),
+        }
+    }
+
+    /// The time of an entry in the window: if only slices are kept, the first of its slice. This
+    /// begins behind an edge, or behind what was passed on, which may be an edge of a query that
+    /// was dropped.
+    pub fn time_of(&self, time: i64) -> i64 {
+        if !self.terms.slices {
+            return time;
+        }
+        let edge = time.checked_sub(1).and_then(|time| self.edge_until(time));
+        let passed = self.passed.filter(|passed| *passed < time);
+        edge.max(passed).map_or(i64::MIN, |edge| edge + 1)
+    }
+
+    /// Whether no held slice has entries on both sides of a time.
+    pub fn is_between_slices(&self, time: i64) -> bool {
+        !self.terms.slices || self.edge_until(time) == Some(time) || self.youngest <= Some(time)
+    }
+
+    /// Whether a query can be added: where only slices are kept, its windows consist of those
+    /// that are held.
+    pub fn admits_query(&self, query: Query) -> bool {
+        !self.terms.slices
+            || self.youngest.is_none()
+            || query.range <= self.time.longest && self.time.edges.has(query, self.terms.offset)
+    }
+
     /// The end of the windows of `query`; `None` before the first entry.
     pub fn now(&self) -> Option<i64> {
         self.youngest
@@ -219,7 +265,7 @@ impl Schedule {
         let open = self
             .closed()
             .map_or(i64::MIN, |closed| closed.saturating_add(1));
-        now.min(open).checked_sub(self.time.longest)
+        self.edge_until(now.min(open).checked_sub(self.time.longest)?)
     }
 
     /// Records an entry before which others may still arrive.
@@ -422,7 +468,7 @@ impl Schedule {
     pub fn write(&self, out: &mut Writer) {
         self.terms.offset.write(out);
         write_option(self.terms.late, out);
-        u8::from(self.terms.empty).write(out);
+        (u8::from(self.terms.empty) | u8::from(self.terms.slices) << 1).write(out);
         (self.queries.len() as u64).write(out);
         for query in &self.queries {
             match query {
@@ -461,11 +507,10 @@ impl Schedule {
     pub fn read(input: &mut Reader<'_>) -> Result<Self> {
         let offset = i64::read(input)?;
         let late = read_option(input)?;
-        let empty = match u8::read(input)? {
-            0 => false,
-            1 => true,
-            other => return damaged(format!("{other} is not a flag for empty windows")),
-        };
+        let flags = u8::read(input)?;
+        if flags > 3 {
+            return damaged(format!("{flags} are not flags of windows with queries"));
+        }
         let count = input.length::<u8>()?;
         let mut queries = Vec::with_capacity(count);
         for _ in 0..count {
@@ -494,7 +539,8 @@ impl Schedule {
         let terms = ScheduleOptions {
             offset,
             late,
-            empty,
+            empty: flags & 1 != 0,
+            slices: flags & 2 != 0,
         };
         let mut new = Self::new(terms, queries);
         new.youngest = read_option(input)?;
@@ -504,6 +550,11 @@ impl Schedule {
         new.passed = read_option(input)?;
         new.count = i64::read(input)?;
         let late = terms.late.is_some_and(|late| late < 0);
+        let of_time = |query: &Query| query.unit == Unit::Time;
+        let slices = terms.late.is_some() && new.queries.iter().flatten().all(of_time);
+        if terms.slices && !slices {
+            return damaged("slices without entries for other queries than of time");
+        }
         if late || new.first.max(new.last) > new.youngest || !(0..i64::MAX).contains(&new.count) {
             return damaged(format!("a stream at {:?} of {:?}", new.last, new.youngest));
         }

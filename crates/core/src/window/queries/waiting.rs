@@ -1,4 +1,4 @@
-//! A fiba of the entries that wait, since earlier ones may still arrive.
+//! A fiba of the entries that wait, since earlier ones may still arrive, or of their slices.
 
 use super::super::fiba::Fiba;
 use super::super::{Batch, Ties, Window};
@@ -26,12 +26,13 @@ pub trait Waiting<M: Monoid>: Send {
     fn fresh(&self) -> Box<dyn Waiting<M>>;
 }
 
-pub fn waiting<M: Monoid>(monoid: &M) -> Box<dyn Waiting<M>> {
+/// Nothing waits yet. [`Ties::Combine`] is for slices: entries join the one that has their time.
+pub fn waiting<M: Monoid>(monoid: &M, ties: Ties) -> Box<dyn Waiting<M>> {
     // A constant, so that only the chosen size is compiled.
     if const { M::SMALL > 0 } {
-        return Box::new(Fiba::<M, 64, 32>::new(monoid.clone(), Ties::Keep));
+        return Box::new(Fiba::<M, 64, 32>::new(monoid.clone(), ties));
     }
-    Box::new(Fiba::<M, 16, 8>::new(monoid.clone(), Ties::Keep))
+    Box::new(Fiba::<M, 16, 8>::new(monoid.clone(), ties))
 }
 
 impl<M: Monoid, const L: usize, const F: usize> Waiting<M> for Fiba<M, L, F> {
@@ -83,6 +84,6 @@ impl<M: Monoid, const L: usize, const F: usize> Waiting<M> for Fiba<M, L, F> {
         Box::new(self.clone())
     }
     fn fresh(&self) -> Box<dyn Waiting<M>> {
-        waiting(Window::monoid(self))
+        Box::new(Self::new(Window::monoid(self).clone(), self.ties()))
     }
 }
