@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 PACKAGES = (
-    *("slidewise.spark", "slidewise.testing"),
+    *("slidewise.spark", "slidewise.testing", "slidewise.metrics"),
     *("slidewise.pandas", "slidewise.polars", "slidewise.sklearn"),
 )
 

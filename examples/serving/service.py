@@ -1,6 +1,6 @@
 """A feature service: the features of a card at the time of a payment.
 
-    pip install fastapi uvicorn
+    pip install fastapi uvicorn 'slidewise[prometheus]'
     python examples/serving/payments.py feed                # ten files of payments
     python examples/serving/service.py feed state &         # the service, on port 8000
     python examples/serving/load.py http://127.0.0.1:8000   # and its latencies
@@ -14,11 +14,15 @@ meanwhile from the same windows:
     GET /features/c17?at=1700000000    as of a time, in seconds since 1970; status 422
                                        once payments that count then were evicted
     GET /status                        files, payments, the latest time, bytes
+    GET /metrics                       late rows, lags, bytes, and histograms of the
+                                       queries, for Prometheus
 
 `state` is a file: the name of the last file that was ingested, and a snapshot of the
 windows after it. It is replaced as a whole, so a restarted service continues after its
 last file, and each payment counts once. If a file cannot be ingested, the feed ends:
 `/status` has the error, and `state` is that of the last save.
+
+`alerts.yaml` has rules for Prometheus, and `dashboard.json` a dashboard for Grafana.
 """
 
 import argparse
@@ -31,9 +35,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow.parquet as pq
-from fastapi import FastAPI, HTTPException, Query
+from fastapi import FastAPI, HTTPException, Query, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 import slidewise as sw
+from slidewise.metrics import prometheus
 
 __all__ = ["SPEC", "Feed", "make_app"]
 
@@ -132,6 +138,8 @@ def make_app(feed: Feed) -> FastAPI:
         feed.stop()
 
     app = FastAPI(title="features", lifespan=running)
+    registry = CollectorRegistry()
+    prometheus({"payments": feed.windows}, registry=registry)
 
     # In the event loop: a query is short, and does not wait for a batch.
     @app.get("/features/{card}")
@@ -162,6 +170,11 @@ def make_app(feed: Feed) -> FastAPI:
             "nbytes": feed.windows.nbytes,
             "error": None if feed.error is None else repr(feed.error),
         }
+
+    # As `status`.
+    @app.get("/metrics")
+    def metrics() -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     return app
 

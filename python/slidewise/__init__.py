@@ -11,6 +11,7 @@
 - `Query`: a range and a slide, for `SharedWindow` and `hopping`.
 - `audit`: features as they were served, beside those that their rows give.
 - `explain`: how `rolling` and `hopping` compute a table, and the cost.
+- `metrics.prometheus`, `metrics.opentelemetry`, of `slidewise.metrics`: exporters.
 - `testing.check_stream`, of `slidewise.testing`: a stream cut at random, checked.
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
 - `algorithms`: the structures of windows.

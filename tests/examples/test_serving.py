@@ -1,6 +1,7 @@
 """The example service answers like a table of all payments."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -43,6 +44,13 @@ def get(url: str) -> dict[str, object]:
     with urlopen(url) as response:
         answer: dict[str, object] = json.load(response)
         return answer
+
+
+def text_of(url: str) -> str:
+    """The answer of the service, as text."""
+    with urlopen(url) as response:
+        text: str = response.read().decode()
+        return text
 
 
 def wait_for(url: str, name: str) -> dict[str, object]:
@@ -99,6 +107,11 @@ def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None
         found = load.load(url, 400, 4, 60)
         assert len(found) == 400
         assert load.histogram(found).count("p9") == 3
+        scraped = text_of(f"{url}/metrics")
+        assert 'slidewise_rows_late_total{stream="payments"} 0.0' in scraped
+        # Those above, and those of the load.
+        asked = r'slidewise_query_duration_seconds_count\{stream="payments"\} (\S+)'
+        assert float(re.findall(asked, scraped)[0]) == 405
 
 
 def test_requests_that_cannot_be_answered_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same
 from own_aggregations import local
+from prometheus_client import CollectorRegistry
 
 import slidewise as sw
 from slidewise.keyed import publisher
@@ -24,6 +25,7 @@ from slidewise.keyed.published import Folder
 from slidewise.keyed.publisher import Commit, Published, Publisher
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked
+from slidewise.metrics import prometheus
 from slidewise.spec.spec import Spec
 
 BUCKETS = 3
@@ -212,6 +214,19 @@ def test_followers_count_rows_that_are_ahead(tmp_path: Path) -> None:
     stored.commit()
     assert follower.refresh()
     assert (follower.ahead_count, follower.query("A")) == (2, {"n_10": 2})
+
+
+def test_metrics_of_a_follower(tmp_path: Path) -> None:
+    published(tmp_path)
+    follower = sw.follow(tmp_path)
+    registry = CollectorRegistry()
+    prometheus({"features": follower}, registry=registry)
+    assert follower.query("A") == {"n_10": 2}
+    assert follower.query_many({"key": ["A", "B"]})["n_10"] == [2, 1]
+    counts = {"late": 0, "ahead": 0, "state_bytes": follower.nbytes}
+    assert follower.metrics() == counts  # times of the stream are integers
+    calls = "slidewise_query_duration_seconds_count"
+    assert registry.get_sample_value(calls, {"stream": "features"}) == 2
 
 
 def test_a_micro_batch_that_runs_again_writes_the_same_files(tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ PACKAGE = Path(sw.__file__).parent
 
 # From the ground up. Packages on one floor do not import one another.
 FLOORS = (
-    {"_core", "caching", "errors", "formatting", "hint_words", "hints"},
+    {"_core", "caching", "errors", "formatting", "hint_words", "hints", "measuring"},
     {"frames", "aggregations"},
     {"spec"},
     {"table"},
     {"window", "io", "pandas", "polars", "sklearn"},
     {"keyed"},
-    {"spark", "testing"},
+    {"spark", "testing", "metrics"},
     {"cli"},
     {"slidewise", "__main__"},
 )
@@ -100,7 +100,7 @@ KEYED_FLOORS = (
     },
     {"reader", "answer"},
     {"emit"},
-    {"processor", "view", "transaction"},
+    {"processor", "view", "transaction", "measured"},
     {"stream", "queries", "snapshots", "explain"},
     {"spec_windows", "publisher"},
     {"feature_windows", "follower"},

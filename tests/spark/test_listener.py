@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from prometheus_client import CollectorRegistry
 from streams import SCHEMA, START, FileSource, read, start
 
 import slidewise as sw
 from slidewise.errors import SpecError
-from slidewise.spark import metrics, rolling
+from slidewise.metrics import prometheus
+from slidewise.spark import Listener, metrics, rolling
 
 CALL: dict[str, Any] = {"on": "t", "windows": "1m", "aggs": {"n": sw.count()}}
 
@@ -50,6 +52,54 @@ def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
         assert metrics(query) == {}
     finally:
         query.stop()
+
+
+def test_a_listener_keeps_the_metrics_of_queries_for_exporters(
+    spark: Any, tmp_path: Path
+) -> None:
+    source, told = FileSource(tmp_path, 0, dt.timedelta()), []
+    for minutes in ([0, 1], [2, 0], [3]):
+        rows = [{"id": 0, "t": START + dt.timedelta(minutes=at)} for at in minutes]
+        source.put(pa.Table.from_pylist(rows, SCHEMA))
+    listener, plain = Listener(), Listener(lambda _, counts: told.append(counts))
+    registry, end = CollectorRegistry(), (START + dt.timedelta(minutes=3)).timestamp()
+    prometheus(listener, registry=registry, clock=lambda: end + 7.5)
+    for each in (listener, plain):
+        spark.streams.addListener(each)
+    try:
+        answers = rolling(read(spark, tmp_path), **CALL, late="0s")
+        writer = answers.writeStream.format("parquet").queryName("clicks")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = writer.trigger(availableNow=True)
+        query = writer.start(str(tmp_path / "out"))
+        query.awaitTermination()
+        expected = metrics(query)
+        for each in (listener, plain):
+            until = time.monotonic() + 30
+            while each.metrics().get("clicks", {}).get("batches") != 4:
+                assert time.monotonic() < until, each.metrics()
+                time.sleep(0.05)
+    finally:
+        for each in (listener, plain):
+            spark.streams.removeListener(each)
+    found = dict(listener.metrics()["clicks"])
+    assert found.pop("latest") == end
+    assert found == pytest.approx(expected)
+    assert sum(counts["rows"] for counts in told) == 5
+
+    def value(name: str, **labels: str) -> float | None:
+        labels["stream"] = "clicks"
+        return registry.get_sample_value(f"slidewise_{name}", labels)
+
+    counters = ("rows", "rows_late", "rows_ahead", "answers", "batches")
+    assert [value(f"{name}_total") for name in counters] == [5, 1, 0, 4, 4]
+    assert value("watermark_lag_seconds") == value("latest_lag_seconds") == 7.5
+    assert value("state_bytes") == expected["state_bytes"]
+    assert value("operator_seconds_total") == pytest.approx(expected["seconds"])
+    assert value("batch_duration_seconds_count") == 4
+    # The last micro-batch has no rows; the others have rows of 2024.
+    assert value("freshness_seconds_count") == 3
+    assert value("freshness_seconds_bucket", le="86400.0") == 0
 
 
 def test_other_queries_are_refused(spark: Any, tmp_path: Path) -> None:

@@ -69,9 +69,8 @@ class Clock:
 
     def check(self, query: KeyedQuery, argument: Argument) -> None:
         """Checks that its readings can be compared with the times of a stream."""
-        kind = query.times.original.type
-        has_epoch = query.times.unit is not None and not pa.types.is_duration(kind)
-        if self._read is None and not has_epoch:
+        if self._read is None and query.clock_unit is None:
+            kind = query.times.original.type
             raise SpecError(
                 argument,
                 f" compares rows with the clock, and column {query.spec.on!r} holds "

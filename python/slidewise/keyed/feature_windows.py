@@ -273,6 +273,11 @@ class FeatureWindows:
         )
 
     @property
+    def state(self) -> State:
+        """The state that has the position, which all parts share."""
+        return self._first.state
+
+    @property
     def watermark(self) -> Any:
         """The watermark, which all parts share."""
         return self._first.watermark
@@ -304,6 +309,10 @@ class FeatureWindows:
     def nbytes(self) -> int:
         """The bytes of all parts."""
         return sum(part.nbytes for part in self._parts.values())
+
+    def metrics(self) -> dict[str, float]:
+        """The counts of rows and the position, which all share, and all bytes."""
+        return {**self._first.metrics(), "state_bytes": self.nbytes}
 
     def title(self) -> str:
         """Describes the parts, for `repr`."""

@@ -14,6 +14,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.lazy import is_lazy
 from slidewise.keyed.buckets import buckets_of
+from slidewise.keyed.measured import Answers, Measured
 from slidewise.keyed.points import (
     LATEST,
     Lists,
@@ -26,6 +27,7 @@ from slidewise.keyed.published import Entry, Folder, committed, paths_to
 from slidewise.keyed.queries import holds_lists
 from slidewise.keyed.spec_windows import SpecWindows
 from slidewise.keyed.view import View, is_latest
+from slidewise.measuring import Reading
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.spec import Spec
@@ -109,6 +111,7 @@ class Follower:
         self.error: Exception | None = None
         self._closed = Event()
         self._bucket_of = lru_cache(_KEYS)(self._hashed)
+        self._queries: Answers = _Queries(self)
         self.refresh()
         if seconds is not None:
             Thread(target=self._keep_up, args=(seconds,), daemon=True).start()
@@ -244,10 +247,7 @@ class Follower:
             SpecError: As there.
             SnapshotError: If the last `refresh` failed while it applied changes.
         """
-        with self._lock:
-            values = key_values(self._view.query.spec.by, key)
-            queries = self._part_of(tuple(values.values())).queries
-            return queries.query(values, at, windows, plus, valid_until)
+        return self._queries.query(key, at, windows, plus, valid_until)
 
     def query_many(
         self,
@@ -265,24 +265,7 @@ class Follower:
             SpecError: As there.
             SnapshotError: As for `query`.
         """
-        check_bool(valid_until, "valid_until")
-        if isinstance(windows, Iterator):
-            windows = [*windows]
-
-        def answered(table: Any) -> Any:
-            with self._lock:
-                view = self._view
-                target = Lists(table) if holds_lists(table) else frame(table)
-                of_column = isinstance(at, str) and not is_latest(at)
-                tick = None if of_column else view.tick(at)
-                points = points_of(view.query, target, at, tick, plus)
-                results = self._results(points, windows, valid_until)
-                refuse_taken(target, list(results))
-                return target.append(results)
-
-        if is_lazy(keys):
-            return map_lazily(keys, self._view.query.spec, answered)
-        return answered(keys)
+        return self._queries.query_many(keys, at, windows, plus, valid_until)
 
     def _results(
         self, points: Points, windows: Any, valid_until: bool
@@ -389,10 +372,77 @@ class Follower:
         with self._lock:
             return sum(part.nbytes for part in self._parts.values())
 
+    def metrics(self) -> dict[str, float]:
+        """Returns what a monitor asks of a stream: see `KeyedWindows.metrics`.
+
+        Cost: O(pages).
+        """
+        with self._lock:
+            counts = {
+                "late": self.late_count,
+                "ahead": self.ahead_count,
+                "state_bytes": self.nbytes,
+            }
+            return {**counts, **self._view.metrics}
+
+    def _measured(self) -> list[Reading]:
+        """What an exporter reads; from the first call on, queries are counted."""
+        with self._lock:
+            if not isinstance(self._queries, Measured):
+                self._queries = Measured(self._queries, _Queries(self))
+            return [self._queries.reading(self.metrics())]
+
     def __repr__(self) -> str:
         with self._lock:
             title, position = self._empty.title(), self._empty.position(self.nbytes)
             return f"<Follower {title}: micro-batch {self._batch}, {position}>"
+
+
+class _Queries:
+    """The queries of a follower."""
+
+    def __init__(self, of: Follower) -> None:
+        self._of = of
+
+    @property
+    def view(self) -> View | None:
+        """The position of the stream; None while an apply has failed."""
+        none = self._of._none
+        return None if none is None else none.state.view
+
+    def query(
+        self, key: Any, at: Any, windows: Any, plus: Any, valid_until: bool, /
+    ) -> dict[str, Any]:
+        """The results of a key."""
+        of = self._of
+        with of._lock:
+            values = key_values(of._view.query.spec.by, key)
+            queries = of._part_of(tuple(values.values())).queries
+            return queries.query(values, at, windows, plus, valid_until)
+
+    def query_many(
+        self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool, /
+    ) -> Any:
+        """A table of keys with their results."""
+        of = self._of
+        check_bool(valid_until, "valid_until")
+        if isinstance(windows, Iterator):
+            windows = [*windows]
+
+        def answered(table: Any) -> Any:
+            with of._lock:
+                view = of._view
+                target = Lists(table) if holds_lists(table) else frame(table)
+                of_column = isinstance(at, str) and not is_latest(at)
+                tick = None if of_column else view.tick(at)
+                points = points_of(view.query, target, at, tick, plus)
+                results = of._results(points, windows, valid_until)
+                refuse_taken(target, list(results))
+                return target.append(results)
+
+        if is_lazy(keys):
+            return map_lazily(keys, of._view.query.spec, answered)
+        return answered(keys)
 
 
 def _latest(times: Iterable[int | None]) -> int | None:

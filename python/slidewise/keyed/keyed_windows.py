@@ -12,12 +12,14 @@ from slidewise.hints import with_hints
 from slidewise.keyed.clock import Clock
 from slidewise.keyed.feature_windows import FeatureWindows, SavedFeatures, are_features
 from slidewise.keyed.formats import BROKEN
+from slidewise.keyed.measured import Answers, Measured
 from slidewise.keyed.options import Options
 from slidewise.keyed.points import LATEST
 from slidewise.keyed.snapshots import damaged
 from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.transaction import State, synchronized
 from slidewise.keyed.validation import parse_schema
+from slidewise.measuring import Reading
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs
 from slidewise.spec.query import Query
@@ -212,6 +214,7 @@ class KeyedWindows:
             self._windows = FeatureWindows(specs, options, self._state)
         else:
             self._windows = SpecWindows(Options.make(specs, **options), self._state)
+        self._queries: Answers = self._windows.queries
         columns = parse_schema(schema, specs.on)
         if columns is not None:
             self._windows.stream.begin(columns)
@@ -439,7 +442,7 @@ class KeyedWindows:
             >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
             11
         """
-        return self._windows.queries.query(key, at, windows, plus, valid_until)
+        return self._queries.query(key, at, windows, plus, valid_until)
 
     def query_many(
         self,
@@ -485,7 +488,7 @@ class KeyedWindows:
             >>> cards.query_many({"card": ["B", "A"]}, at=9)
             {'card': ['B', 'A'], 'n_10': [1, 1]}
         """
-        return self._windows.queries.query_many(keys, at, windows, plus, valid_until)
+        return self._queries.query_many(keys, at, windows, plus, valid_until)
 
     @synchronized
     def __contains__(self, key: object) -> bool:
@@ -612,6 +615,42 @@ class KeyedWindows:
         """
         with self._state:
             return self._windows.nbytes
+
+    @synchronized
+    def metrics(self) -> dict[str, float]:
+        """Returns what a monitor asks of a stream; `slidewise.metrics` exports it.
+
+        Returns:
+            A dict of numbers:
+
+            - `late` and `ahead`: `late_count` and `ahead_count`;
+            - `state_bytes`: `nbytes`;
+            - `latest`: the latest time seen, in seconds since 1970;
+            - `watermark`: in seconds since 1970.
+
+            The last two are missing before they are known, and for integer times and
+            durations.
+
+        Cost: O(pages).
+
+        Example:
+            >>> import datetime as dt, slidewise as sw
+            >>> w = sw.KeyedWindows(on="t", windows="5m", aggs={"n": sw.count()},
+            ...                     late="1m", schema={"t": "timestamp[us]"})
+            >>> w.ingest({"t": dt.datetime(1970, 1, 1, 0, 2)})
+            >>> w.advance()
+            >>> counts = w.metrics()
+            >>> counts["late"], counts["latest"], counts["watermark"]
+            (0, 120.0, 60.0)
+        """
+        return self._windows.metrics()
+
+    def _measured(self) -> list[Reading]:
+        """What an exporter reads; from the first call on, queries are counted."""
+        with self._state:
+            if not isinstance(self._queries, Measured):
+                self._queries = Measured(self._queries, self._windows.state)
+            return [self._queries.reading(self._windows.metrics())]
 
     @synchronized
     def __repr__(self) -> str:

@@ -103,6 +103,12 @@ class KeyedQuery:
         return read_times(column, self.spec.on)
 
     @cached_property
+    def clock_unit(self) -> int | None:
+        """Nanoseconds per tick since 1970; None for integer times and durations."""
+        is_length = pa.types.is_duration(self.times.original.type)
+        return None if is_length else self.times.unit
+
+    @cached_property
     def step(self) -> int:
         """The least distance of two different times, in ticks."""
         return _DAY if pa.types.is_date64(self.times.original.type) else 1

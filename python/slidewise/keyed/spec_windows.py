@@ -110,6 +110,16 @@ class SpecWindows:
         """The bytes of the rows, of their index, and of results that wait."""
         return self.state.nbytes
 
+    def metrics(self) -> dict[str, float]:
+        """Counts of rows, the bytes, and how far the stream came."""
+        view = self.state.view
+        return {
+            "late": self.late_count,
+            "ahead": self.ahead_count,
+            "state_bytes": self.nbytes,
+            **({} if view is None else view.metrics),
+        }
+
     def title(self) -> str:
         """Describes the windows, for `repr`."""
         return format_windows(self.options.spec)

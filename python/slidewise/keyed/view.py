@@ -32,6 +32,8 @@ class View(NamedTuple):
         largest: The latest time seen, in ticks; None without rows.
         watermark: The watermark, in ticks; None before the first.
         latest: The later one of these two.
+        seen: The latest time seen, in seconds since 1970; None for integer times and
+            durations, too.
         whole_from: The earliest time at which no row of the windows of the Spec was
             evicted.
     """
@@ -43,6 +45,7 @@ class View(NamedTuple):
     largest: int | None
     watermark: int | None
     latest: int | None
+    seen: float | None
     whole_from: int
 
     @classmethod
@@ -59,13 +62,20 @@ class View(NamedTuple):
             whole_from = evicted + reader.longest
         if query.flag_column:  # rows leave with the windows that were emitted
             evicted = watermark
-        position = (largest, watermark, latest)
+        position = (largest, watermark, latest, _seconds(largest, query))
         return cls(query, shard.retention, evicted, reader, *position, whole_from)
 
     @property
     def horizon(self) -> Horizon:
         """How far back rows are kept."""
         return Horizon(self.query, self.retention, self.evicted)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The latest time and the watermark in seconds since 1970, where known."""
+        watermark = _seconds(self.watermark, self.query)
+        found = {"latest": self.seen, "watermark": watermark}
+        return {name: time for name, time in found.items() if time is not None}
 
     def tick(self, at: Any) -> int:
         """A time of a query, in ticks."""
@@ -74,6 +84,12 @@ class View(NamedTuple):
                 raise SpecError("there are no rows yet, and no latest time: give at=")
             return self.latest
         return tick_of(at, self.query.times)
+
+
+def _seconds(tick: int | None, query: KeyedQuery) -> float | None:
+    """A time in seconds since 1970; None for integer times and durations."""
+    unit = query.clock_unit
+    return None if tick is None or unit is None else tick * unit / 1e9
 
 
 def is_latest(at: object) -> bool:

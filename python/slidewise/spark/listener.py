@@ -1,11 +1,12 @@
 """Metrics of running queries: rows, results and state of each micro-batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql.streaming import StreamingQueryListener
 
 from slidewise.errors import SpecError
+from slidewise.measuring import AGES, BATCHES, Histogram, Reading, observe
 from slidewise.spark.watermarks import seconds
 
 __all__ = ["OBSERVATION", "Listener", "metrics"]
@@ -116,23 +117,53 @@ def _watermark(progress: Any) -> dict[str, float]:
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]
-    """Calls a function with the metrics of every micro-batch with windows.
+    """Keeps the metrics of all queries with windows, and tells those of micro-batches.
+
+    `slidewise.metrics` exports what it keeps.
 
     Args:
         tell: A function of the progress and its `metrics`, called in the driver after
             each micro-batch of each query of the session that has windows of slidewise.
+            Default: none is called.
 
     Cost:
         No job. Spark calls all listeners in one thread: a slow function delays the
-        reports of all queries, but not the queries.
+        reports of all queries, but not the queries. It keeps some kilobytes per query,
+        also after the query ended: a query that is started again has the same name.
 
     Example:
         >>> report = lambda progress, counts: print(counts["late"])
         >>> spark.streams.addListener(Listener(report))  # doctest: +SKIP
     """
 
-    def __init__(self, tell: Callable[[Any, dict[str, float]], None]) -> None:
+    def __init__(
+        self, tell: Callable[[Any, dict[str, float]], None] | None = None
+    ) -> None:
         self._report = tell
+        self._streams: dict[str, _Totals] = {}
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Returns the metrics of each query since the listener was added.
+
+        Returns:
+            A dict by the name of the query, or its id if it has none: what `metrics`
+            gives, over all micro-batches since, and `latest`, the latest time of the
+            rows of a micro-batch, in seconds since 1970.
+
+        Cost: O(queries).
+
+        Example:
+            >>> listener.metrics()["features"]["late"]  # doctest: +SKIP
+            3
+        """
+        return {name: of.values for name, of in list(self._streams.items())}
+
+    def _measured(self) -> list[Reading]:
+        """What an exporter reads."""
+        return [
+            Reading(name, of.values, of.histograms)
+            for name, of in list(self._streams.items())
+        ]
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Does nothing."""
@@ -140,11 +171,49 @@ class Listener(StreamingQueryListener):  # type: ignore[misc]
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Reports a micro-batch."""
         progress = event.progress
-        if OBSERVATION in progress["observedMetrics"]:
-            self._report(progress, metrics(progress))
+        if OBSERVATION not in progress["observedMetrics"]:
+            return
+        counts = metrics(progress)
+        if counts:
+            name = progress["name"] or str(progress["id"])
+            self._streams.setdefault(name, _Totals()).add(progress, counts)
+        if self._report is not None:
+            self._report(progress, counts)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         """Does nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Does nothing."""
+
+
+class _Totals:
+    """The metrics of a query.
+
+    Attributes:
+        values: Those that `metrics` gives, and `latest`; replaced, never changed.
+        histograms: Of the durations of micro-batches, and of their rows' freshness.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+        self.histograms = {
+            "batch_duration": Histogram(BATCHES),
+            "freshness": Histogram(AGES),
+        }
+
+    def add(self, progress: Any, counts: Mapping[str, float]) -> None:
+        """Adds a micro-batch."""
+        before = self.values
+        values = {
+            name: value if name in _GAUGES else before.get(name, 0) + value
+            for name, value in counts.items()
+        }
+        duration = progress["durationMs"]["triggerExecution"] / 1e3
+        shifted = (progress["eventTime"] or {}).get("max")
+        latest = None if shifted is None else seconds(shifted)
+        durations, ages = self.histograms.values()
+        observe(durations, duration, ages, latest)
+        if latest is not None:
+            values["latest"] = max(latest, before.get("latest", latest))
+        self.values = {**before, **values}
