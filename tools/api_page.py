@@ -15,6 +15,7 @@ from typing import Any
 import slidewise as sw
 from docstrings import call, documentation, markdown
 from slidewise import aggregations
+from slidewise.keyed import Follower
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 
@@ -43,6 +44,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("OutOfOrderError", "SnapshotError", "WindowBusyError", "LawError"),
     ),
 }
+# Classes that a public function returns, after it.
+RETURNED = {"follow": Follower}
 PACKAGES = (
     *("slidewise.spark", "slidewise.testing", "slidewise.metrics"),
     *("slidewise.pandas", "slidewise.polars", "slidewise.sklearn"),
@@ -58,7 +61,10 @@ def page() -> str:
     parts = [HEAD]
     for title, names in GROUPS.items():
         parts.append(f"\n## {title}\n")
-        parts += [section(f"sw.{name}", getattr(sw, name)) for name in names]
+        for name in names:
+            parts.append(section(f"sw.{name}", getattr(sw, name)))
+            if returned := RETURNED.get(name):
+                parts.append(section(returned.__name__, returned))
     for package in PACKAGES:
         module = importlib.import_module(package)
         parts.append(f"\n## {package}\n")

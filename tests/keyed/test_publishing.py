@@ -2,7 +2,9 @@
 
 import pickle
 import random
+import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -344,6 +346,21 @@ def test_a_thread_keeps_up_until_it_is_closed(tmp_path: Path) -> None:
         assert follower.query("A") == {"n_10": 4}
     with pytest.raises(sw.SpecError, match="every=0 is not a duration above 0"):
         sw.follow(tmp_path, every=0)
+
+
+def test_a_follower_that_is_dropped_ends_its_thread(tmp_path: Path) -> None:
+    """At once, though it looks once an hour; also while its thread looks."""
+    published(tmp_path)
+    before = set(threading.enumerate())
+    for every in ("1h", "1ms"):
+        follower = sw.follow(tmp_path, every=every)
+        assert follower.query("A") == {"n_10": 2}
+        (thread,) = set(threading.enumerate()) - before
+        gone = weakref.ref(follower)
+        del follower
+        thread.join(10)
+        assert not thread.is_alive()
+        assert gone() is None
 
 
 def test_tables_of_keys_come_back_as_they_are(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ decides which results are emitted, and when. A `publisher` writes what changes, 
 `follower` in another process answers from it.
 """
 
-from slidewise.keyed.follower import follow
+from slidewise.keyed.follower import Follower, follow
 from slidewise.keyed.keyed_windows import KeyedWindows
 
-__all__ = ["KeyedWindows", "follow"]
+__all__ = ["Follower", "KeyedWindows", "follow"]
 
 
 def __dir__() -> list[str]:

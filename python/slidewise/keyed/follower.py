@@ -4,7 +4,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from threading import Event, RLock, Thread
+from types import MethodType
 from typing import Any, Self
+from weakref import finalize, proxy, ref
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -88,7 +90,8 @@ class Follower:
 
     `query`, `query_many`, `keys`, `in` and `len` are those of `KeyedWindows`. Threads
     may share an object; a query waits for a `refresh` that applies changes. It has no
-    calls that change the stream. Make it after a fork, not before.
+    calls that change the stream. Make it after a fork, not before. An object that is no
+    longer used ends its thread, as `close` and the end of a `with` block do.
 
     Attributes:
         error: The exception of the last look of the thread of `every=`, which looks
@@ -109,12 +112,15 @@ class Follower:
         # One refresh at a time; and the lock of the parts.
         self._refreshing, self._lock = RLock(), RLock()
         self.error: Exception | None = None
-        self._closed = Event()
-        self._bucket_of = lru_cache(_KEYS)(self._hashed)
-        self._queries: Answers = _Queries(self)
+        closed = Event()
+        # Neither the cache, nor the queries, nor the thread keeps this object alive.
+        self._bucket_of = lru_cache(_KEYS)(MethodType(Follower._hashed, proxy(self)))
+        self._queries: Answers = _Queries(proxy(self))
+        self._close = finalize(self, closed.set)
         self.refresh()
         if seconds is not None:
-            Thread(target=self._keep_up, args=(seconds,), daemon=True).start()
+            looked = ref(self), closed, seconds
+            Thread(target=_keep_up, args=looked, daemon=True).start()
 
     # Keeping up.
 
@@ -208,17 +214,16 @@ class Follower:
         for part in (*self._parts.values(), self._none):
             part.state.publish(largest, watermark)
 
-    def _keep_up(self, seconds: float) -> None:
-        while not self._closed.wait(seconds):
-            try:
-                self.refresh()
-                self.error = None
-            except Exception as error:  # noqa: BLE001 - the next look may succeed
-                self.error = error
+    def _look(self) -> None:
+        try:
+            self.refresh()
+            self.error = None
+        except Exception as error:  # noqa: BLE001 - the next look may succeed
+            self.error = error
 
     def close(self) -> None:
         """Ends the thread of `every=`. Queries go on, as of the last refresh."""
-        self._closed.set()
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -443,6 +448,14 @@ class _Queries:
         if is_lazy(keys):
             return map_lazily(keys, of._view.query.spec, answered)
         return answered(keys)
+
+
+def _keep_up(follower: "ref[Follower]", closed: Event, seconds: float) -> None:
+    """Looks for new micro-batches, until a follower is closed or gone."""
+    while not closed.wait(seconds):
+        if (found := follower()) is not None:
+            found._look()
+        del found
 
 
 def _latest(times: Iterable[int | None]) -> int | None:
