@@ -5,6 +5,7 @@ of the current key that open windows need are held.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import (
     Order,
     checked_batches,
@@ -21,7 +23,13 @@ from slidewise.table.batched_rolling import (
     run_codes,
     whole_keys,
 )
-from slidewise.table.hopping import Windows, compute_windows, find_windows, hopping_spec
+from slidewise.table.hopping import (
+    Windows,
+    compute_several,
+    compute_windows,
+    find_windows,
+    hopping_spec,
+)
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.time_columns import window_ticks
 
@@ -71,7 +79,8 @@ def hopping_batches(
     batches = checked_batches(batches, spec, order)
     if needs_whole_keys(spec):
         results = hopping_schema(spec, schema)
-        yield from whole_keys(batches, hopping_spec, spec, results, order)
+        compute = partial(_whole, within=order.within)
+        yield from whole_keys(batches, compute, spec, results, order)
         return
     run = _Hopping(spec, schema, order)
     for batch in batches:
@@ -79,6 +88,38 @@ def hopping_batches(
         if run.enough:
             yield from run.emit_ready()
     yield from run.emit_ready(done=True)
+
+
+def _whole(
+    rows: pa.Table, spec: Spec, *, threads: int, within: tuple[str, str] | None
+) -> pa.Table:
+    """The windows of a table that are within two columns of it."""
+    if within is None:
+        return hopping_spec(rows, spec, threads=threads)
+    request = KernelCall(frame(rows), spec, threads=threads)
+    found = [
+        _bounded(rows, find_windows(request, spec, at), within, window)
+        for at, window in enumerate(spec.windows)
+    ]
+    table: pa.Table = frame(rows).make(compute_several(request, found))
+    return table
+
+
+def _bounded(
+    rows: pa.Table, windows: Windows, within: tuple[str, str] | None, window: Window
+) -> Windows:
+    """The windows within two columns of the rows, as `Order.within` is meant."""
+    if within is None or not len(windows.ends):
+        return windows
+    first, last = (frame(rows).column(name).take(windows.rows) for name in within)
+    after, until = pc.greater, pc.less_equal
+    if not window.includes_start:
+        after, until = pc.greater_equal, pc.less
+    inside = pc.and_(
+        pc.fill_null(after(windows.ends, first), True),
+        pc.fill_null(until(windows.ends, last), True),
+    )
+    return windows.filter(inside)
 
 
 class _Hopping:
@@ -121,7 +162,7 @@ class _Hopping:
         going = pc.equal(runs, -1 if done else codes[-1])
         over = pc.or_(pc.invert(going), self._over(request, windows.ends))
         due = windows.filter(pc.and_(over, self._fresh(windows, runs, codes[0])))
-        due = self._bounded(rows, due)
+        due = _bounded(rows, due, self._within, self._spec.windows[0])
         if len(due.ends):
             yield self._table(request, due)
         passed = windows.filter(pc.and_(going, over))
@@ -149,19 +190,6 @@ class _Hopping:
         # The rows kept come first, and belong to one run.
         later = pc.greater(windows.ends, self._emitted)
         return pc.or_(later, pc.not_equal(runs, first))
-
-    def _bounded(self, rows: pa.Table, windows: Windows) -> Windows:
-        """The windows within `order.within`."""
-        if self._within is None or not len(windows.ends):
-            return windows
-        after, until = (
-            frame(rows).column(name).take(windows.rows) for name in self._within
-        )
-        inside = pc.and_(
-            pc.fill_null(pc.greater(windows.ends, after), True),
-            pc.fill_null(pc.less_equal(windows.ends, until), True),
-        )
-        return windows.filter(inside)
 
     def _over(self, request: KernelCall, ends: pa.Array) -> pa.Array:
         """Whether no later row of the last run can be in a window."""

@@ -13,8 +13,9 @@ rows are collected until they are as many as the past: so a row is computed at m
 twice on average, and memory is at most a batch and twice the longest window. With
 `arrival=` a late row may need any earlier row, and the past is the whole key.
 
-A run may be a split of a key. Then rows of the neighbouring splits come as context:
-those before it, and those after it that windows reach.
+Some rows may be context alone: they are in windows, and get no results. For a split of
+a key these are rows of the neighbouring splits: those before it, and those after it
+that windows reach.
 """
 
 from bisect import bisect_left
@@ -56,7 +57,7 @@ __all__ = [
     "whole_keys",
 ]
 
-# The role of a row in its run: context before, a row with results, context after.
+# The role of a row: context before those with results, one of these, context after.
 BEFORE, OWN, AFTER = 0, 1, 2
 
 # The least number of rows per kernel call, which costs about a millisecond.
@@ -73,9 +74,10 @@ class Order:
         runs: Columns whose equal values are adjacent, and equal for all rows of a key:
             by default the key columns.
         roles: A column with the role of each row: `OWN`, or context `BEFORE` or `AFTER`
-            the rows of its run. With `arrival=` roles come in any order.
+            those of its run.
         within: Two columns of ticks: only hopping windows that end after the first and
-            not after the second are emitted; null is not a bound.
+            not after the second are emitted, or with `closed="right"` those that end
+            from the first on, and before the second; null is not a bound.
         min_rows: The least number of rows per kernel call.
         is_checked: Whether all rows have passed `check_rows`.
     """
@@ -139,18 +141,9 @@ def rolling_batches(
         return
     run = _Rolling(spec, schema, order)
     for batch in batches:
-        for role, rows in _sections(batch, run.sections):
-            if role == AFTER:
-                run.add_lookahead(rows)
-                continue
-            if run.closed if role == OWN else run.waits:
-                yield from run.emit_ready(done=True)
-            if role == BEFORE:
-                run.add_context(rows)
-                continue
-            run.add_rows(rows)
-            if run.enough:
-                yield from run.emit_ready()
+        run.add_rows(pa.Table.from_batches([batch]))
+        if run.enough:
+            yield from run.emit_ready()
     yield from run.emit_ready(done=True)
 
 
@@ -223,36 +216,14 @@ class _Rolling:
         self._schema = result_schema(spec, schema)
         self._input_columns = list(dict.fromkeys([*spec.columns, *self._runs]))
         self._past = empty_table(schema).select(self._input_columns)
-        self._ahead: list[pa.Table] = []
         self._waiting: list[pa.Table] = [empty_table(schema)]
         self._count = 0
         self._reach = Reach.of(spec, schema)
-        # With arrival=, context rows are mixed with the others.
-        self._role_column = order.roles if spec.arrival is not None else None
-        self.sections = None if self._role_column else order.roles
 
     def add_rows(self, rows: pa.Table) -> None:
-        """Adds rows that get results."""
+        """Adds rows."""
         self._waiting.append(rows)
         self._count += rows.num_rows
-
-    def add_context(self, rows: pa.Table) -> None:
-        """Adds context rows before those of a run."""
-        self._past = _append(self._past, copied(rows.select(self._input_columns)))
-
-    def add_lookahead(self, rows: pa.Table) -> None:
-        """Adds context rows after those of a run."""
-        self._ahead.append(copied(rows.select(self._input_columns)))
-
-    @property
-    def closed(self) -> bool:
-        """Whether the current run has all its own rows."""
-        return bool(self._ahead)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the current run has rows that wait for results."""
-        return self._count > 0 or self.closed
 
     @property
     def enough(self) -> bool:
@@ -265,9 +236,6 @@ class _Rolling:
         seen = _append(self._past, rows.select(self._input_columns))
         history = self._past.num_rows
         end = seen.num_rows
-        if self.closed:
-            seen = pa.concat_tables([seen, *self._ahead]).combine_chunks()
-            self._ahead = []
         keep = end
         if not done and end:
             start = open_run(seen, self._runs)
@@ -314,16 +282,21 @@ class _Rolling:
         self, rows: pa.Table, seen: pa.Table, history: int, ready: int
     ) -> pa.Table:
         at_points = self._reach.shifted or self._spec.arrival is not None
-        answered = None
-        if self._role_column is not None:
-            answered = pc.equal(_column(rows, self._role_column), OWN)
+        source, answered = seen if at_points else seen.slice(0, ready), None
+        if self.order.roles is not None:
+            answered = pc.equal(_column(rows, self.order.roles), OWN)
             rows = rows.filter(answered)
-        source = frame(seen if at_points else seen.slice(0, ready))
+            if not len(rows):
+                return self._schema.empty_table()
+            if not at_points and len(rows) < len(answered):
+                source, history = _history_first(source, answered)
 
         def name_row(row: int) -> str:
             return describe_row(rows, row, self._spec)
 
-        request = KernelCall(source, self._spec, history=history, name_row=name_row)
+        request = KernelCall(
+            frame(source), self._spec, history=history, name_row=name_row
+        )
         points = None
         if at_points:
             points = _query_points(request, history, ready, answered)
@@ -463,21 +436,16 @@ def copied(rows: pa.Table) -> pa.Table:
     return rows.take(row_numbers(len(rows))) if len(rows) else empty_table(rows.schema)
 
 
-def _sections(
-    batch: pa.RecordBatch, roles: str | None
-) -> Iterator[tuple[int, pa.Table]]:
-    """Splits a batch into runs of rows with the same role."""
-    rows = pa.Table.from_batches([batch])
-    if roles is None:
-        yield OWN, rows
-        return
-    runs = pc.run_end_encode(_column(rows, roles))
-    start = 0
-    for role, end in zip(
-        runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True
-    ):
-        yield role, rows.slice(start, end - start)
-        start = end
+def _history_first(seen: pa.Table, answered: pa.Array) -> tuple[pa.Table, int]:
+    """The rows with results after all others, and the number of the others.
+
+    `answered` tells which of the last rows have results.
+    """
+    start = len(seen) - len(answered)
+    new = seen.slice(start)
+    history = pa.concat_tables([seen.slice(0, start), new.filter(pc.invert(answered))])
+    rows = pa.concat_tables([history, new.filter(answered)]).combine_chunks()
+    return rows, len(history)
 
 
 def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:

@@ -43,7 +43,14 @@ from slidewise.table.time_columns import (
 )
 from slidewise.table.unique import UniqueRows
 
-__all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
+__all__ = [
+    "Windows",
+    "compute_several",
+    "compute_windows",
+    "find_windows",
+    "hopping",
+    "hopping_spec",
+]
 
 TableT = TypeVar("TableT")
 
@@ -195,7 +202,9 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
         threads=resolve_threads(threads, source.length),
     )
     if spec.several:
-        columns = compute_several(request)
+        places = range(len(spec.windows))
+        found = [find_windows(request, spec, at) for at in places]
+        columns = compute_several(request, found)
     else:
         columns = compute_windows(request, find_windows(request, spec))
     answer: TableT = source.make(columns)
@@ -230,10 +239,9 @@ class Windows:
         return replace(made, positions=(first.filter(mask), last.filter(mask)))
 
 
-def compute_several(request: KernelCall) -> dict[str, Result]:
-    """Computes windows of several lengths, by key, end and length."""
+def compute_several(request: KernelCall, found: list[Windows]) -> dict[str, Result]:
+    """Computes windows of several lengths, found before, by key, end and length."""
     spec = request.spec
-    found = [find_windows(request, spec, at) for at in range(len(spec.windows))]
     parts = [compute_windows(request, each, at) for at, each in enumerate(found)]
     which = pa.concat_arrays(
         [
