@@ -28,13 +28,14 @@ from slidewise.table.asof import PointColumns, columns_of_points
 
 if TYPE_CHECKING:
     from slidewise.spark.names import Named
+    from slidewise.spark.only import Only
 
 __all__ = ["explain", "hopping", "rolling"]
 
 DataFrame = Any
 
 # The arguments that are no keywords of a `Spec`, besides `df` and `spec`.
-_OF_BATCHES = ("partitions", "split", "then_by")
+_OF_BATCHES = ("partitions", "split", "then_by", "only")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
     *("initial", "buckets", "marker", "deletes", "changed", "publish", "ahead"),
@@ -65,6 +66,7 @@ def rolling(
     at: DataFrame = None,
     at_on: str | None = None,
     at_by: str | Sequence[str] | Mapping[str, str] | None = None,
+    only: Any = None,
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -133,6 +135,13 @@ def rolling(
         at_on: For `at`: str, its column of times, if that has another name.
         at_by: For `at`: str, list of str or a mapping from columns of `by` to those of
             `at`, its key columns, if these have other names.
+        only: For batch: the rows that get results, and come back; the results are
+            those that they have in the whole call. A range of time, `(start, end)` for
+            start ≤ t < end with values of the kind of the column of times, one of which
+            may be None; or a condition: a Column or SQL, such as
+            `"day = '2026-01-05'"`. Rows are read back to the longest window before the
+            earliest time among them. With `at=` a range, which selects labels. Windows
+            that may hold any earlier row are refused.
         then_by: str or list of str, the columns that order rows of equal time, each as
             values, NaN, nulls. Required where results depend on that order: for
             `rows(n)`, `ties="rows"`, aggregations of the order of rows (such as
@@ -184,10 +193,11 @@ def rolling(
     Cost:
         Batch: one shuffle, one sort, and O(1) amortized time per row, window and
         invertible or monotonic aggregation, however long windows are. Labels are sorted
-        among the rows. `split=` runs a count and a sample in this call, if it asks for
-        splits. Streams: per micro-batch, time and state access in proportion to its
-        rows, and logarithmic in the length of windows; quantiles, distinct counts and
-        similar ones read all rows of the windows.
+        among the rows. With `only=`, the rows that are read, not all; a condition is
+        evaluated in a scan more. `split=` runs a count and a sample in this call, if it
+        asks for splits. Streams: per micro-batch, time and state access in proportion
+        to its rows, and logarithmic in the length of windows; quantiles, distinct
+        counts and similar ones read all rows of the windows.
 
     Raises:
         SpecError: If an argument or a column is wrong, before any job starts. Errors
@@ -227,6 +237,7 @@ def hopping(
     names: str | None = None,
     prefix: str = "",
     fill: Any = None,
+    only: Any = None,
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -272,6 +283,9 @@ def hopping(
         names: str, the names of the columns of aggregations, `"{agg}"` by default.
         prefix: str before the name of each of these columns.
         fill: As for `rolling`.
+        only: For batch: a range of time, as for `rolling`: only windows that end after
+            its start and not after its end come back, or with `closed="right"` from its
+            start on and before its end.
         then_by: str or list of str, the columns that order rows of equal time.
         late: For streams, required: str or timedelta, as for `rolling`.
         emit: For streams: only `"slide"`: a row per key and window, once the watermark
@@ -371,11 +385,13 @@ class _Transform:
             return table.restored(transform_stream(table.df, specs[0], stream))
         from slidewise.spark import batch
 
-        rows = batch.drop_markers(table.df, stream.marker)
+        only = self._only(table.df)
+        rows = table.df if only is None else only.restricted(table.df)
+        rows = batch.drop_markers(rows, stream.marker)
         rows = batch.drop_deleted(rows, specs[0], stream)
         labels = self._named_labels()
         at = None if labels is None else labels.df
-        results = batch.transform_specs(rows, specs, self.batch, at, self.columns)
+        results = batch.transform_specs(rows, specs, self.batch, at, self.columns, only)
         return batch.add_flags((labels or table).restored(results), stream)
 
     def explain(self, df: DataFrame) -> str:
@@ -388,14 +404,25 @@ class _Transform:
             return explanation.explain_stream(rows, specs[0], self.streams[0])
         labels = self._named_labels()
         at = None if labels is None else labels.df
+        only = self._only(rows)
+        rows = rows if only is None else only.restricted(rows)
         plans = [
-            explanation.explain_batch(rows, spec, self.batch, at, columns)
+            explanation.explain_batch(rows, spec, self.batch, at, columns, only)
             for spec, columns in zip(specs, self.columns, strict=True)
         ]
         if isinstance(self.spec, Features):
             named = zip(self.spec.parts, plans, strict=True)
             plans = [f"{name}: {plan}" for name, plan in named]
         return "\n\n".join(plans)
+
+    def _only(self, df: DataFrame) -> "Only | None":
+        """The rows to answer and to read; None without `only=`."""
+        from slidewise.spark.only import Only
+
+        given = self.batch.only
+        if given is None:
+            return None
+        return Only.of(df, parts_of(self.spec), given, labels=self.at is not None)
 
     def _named(self, df: DataFrame) -> "Named":
         """The DataFrame with the names of the call."""
@@ -429,6 +456,12 @@ class _Transform:
                     "a streaming DataFrame does not take Features, as each Spec has a "
                     "state by its own keys: give each in a query of its own, such as "
                     f"rolling(df, features.parts[{name!r}])"
+                )
+            if self.batch.only is not None:
+                raise SpecError(
+                    Argument("only"),
+                    " answers some rows of a batch DataFrame: leave it out for a "
+                    "stream, which answers new rows alone",
                 )
             check_streams()
             refuse_mixed(specs[0], "a streaming DataFrame")

@@ -24,14 +24,18 @@ from slidewise.keyed.query import CORRECTION
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch_worker import partition_function
 from slidewise.spark.columns import (
+    END,
     RESERVED_PREFIX,
+    ROLE,
     ROW,
+    START,
     ascending,
     column,
     key_columns,
 )
 from slidewise.spark.jobs import name_of
 from slidewise.spark.labels import Labels, add_labels
+from slidewise.spark.only import Only
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
     arrow_schema,
@@ -84,6 +88,7 @@ class BatchPlan:
         then_by: The columns that order rows of equal time.
         by_sort_key: Whether rows are sorted by one number (`sort_key`).
         labels: The labels; None for results at the rows.
+        only: What `only=` means; None for results of all rows.
     """
 
     rows: Any
@@ -94,6 +99,7 @@ class BatchPlan:
     then_by: tuple[str, ...]
     by_sort_key: bool
     labels: Labels | None
+    only: Only | None
 
 
 def transform_specs(
@@ -102,6 +108,7 @@ def transform_specs(
     options: BatchOptions,
     at: Any = None,
     columns: Sequence[PointColumns] = (),
+    only: Only | None = None,
 ) -> Any:
     """Returns the results of each Spec, one shuffle and sort after another.
 
@@ -111,10 +118,11 @@ def transform_specs(
     results = df if at is None else at
     for place, spec in enumerate(specs):
         if at is None:
-            plan = plan_batch(results, spec, options)
+            read = df if place else None
+            plan = plan_batch(results, spec, options, only=only, read=read)
         else:
             labels = Labels(results, columns[place])
-            plan = plan_batch(df, spec, options, labels)
+            plan = plan_batch(df, spec, options, labels, only)
         results = _apply(plan)
     return results
 
@@ -196,10 +204,20 @@ def drop_duplicates(df: Any, spec: Spec, then_by: Sequence[str]) -> Any:
 
 
 def plan_batch(
-    df: Any, spec: Spec, options: BatchOptions, labels: Labels | None = None
+    df: Any,
+    spec: Spec,
+    options: BatchOptions,
+    labels: Labels | None = None,
+    only: Only | None = None,
+    read: Any = None,
 ) -> BatchPlan:
-    """Plans a batch query; the search for skewed keys may run small jobs."""
+    """Plans a batch query; the search for skewed keys may run small jobs.
+
+    With `only`, `read` are all rows, if `df` are those that another query answered.
+    """
     then_by = options.then_by
+    if only is not None and labels is not None:
+        labels = replace(labels, df=only.labels(labels.df, labels.columns.on))
     schema = result_struct(df, spec, then_by, labels)
     needed = [*dict.fromkeys([*spec.columns, *then_by])]
     rows = df
@@ -207,17 +225,25 @@ def plan_batch(
         rows = add_labels(df, labels, spec, needed)
     elif spec.is_hopping:
         rows = df.select(*map(column, needed))
+    elif only is not None:
+        rows = only.with_roles(df, read)
     tasks = _task_count(df, options)
     splits = find_splits(rows, spec, options, tasks, arrow_schema(rows))
     tasks = 1 if not spec.by and splits is None else tasks
     by_sort_key = fits_sort_key(rows, spec, then_by, splits, tasks)
-    return BatchPlan(rows, spec, schema, tasks, splits, then_by, by_sort_key, labels)
+    return BatchPlan(
+        rows, spec, schema, tasks, splits, then_by, by_sort_key, labels, only
+    )
 
 
 def _apply(plan: BatchPlan) -> Any:
     """Returns the DataFrame of a plan's results."""
     spec, rows = plan.spec, plan.rows
-    order = Order()
+    order, within = Order(), None
+    if plan.only is not None and spec.is_hopping:
+        order, within = Order(within=(START, END)), plan.only.ticks
+    elif plan.only is not None and plan.labels is None:
+        order = Order(roles=ROLE)
     keys = key_columns(rows, spec.by)
     bounds = None
     if plan.splits is not None:
@@ -241,7 +267,13 @@ def _apply(plan: BatchPlan) -> Any:
     if bounds is not None:
         spec = derive(spec, by=(*spec.by, *added))
     function = partition_function(
-        spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names), points
+        spec,
+        order,
+        bounds,
+        tuple(rows.columns),
+        tuple(plan.schema.names),
+        points,
+        within,
     )
     function.__name__ = name_of(plan.spec)
     # PySpark parses dots and backticks in names here; workers have the true names.

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from slidewise.frames.adapt import frame
+from slidewise.spark.columns import ASKED, END, START
 from slidewise.spark.skew_split import SplitBounds
 from slidewise.spark.sort_key import KEY_GROUP, check_times
 from slidewise.spark.worker_errors import one_line_errors
@@ -37,8 +38,13 @@ def partition_function(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     points: PointRows | None = None,
+    within: tuple[int | None, int | None] | None = None,
 ) -> PartitionFunction:
-    """Returns a function for `mapInArrow`; `points` are the labels among the rows."""
+    """Returns a function for `mapInArrow`.
+
+    `points` are the labels among the rows; `within` are the bounds of windows in ticks,
+    as columns of `Order.within`.
+    """
     blob = cloudpickle.dumps(spec)
 
     def run(batches: Batches) -> Batches:
@@ -52,6 +58,8 @@ def partition_function(
                 rows = points.checked(rows, spec)
             if order.runs == (KEY_GROUP,):
                 rows = _check_sort_keys(rows, spec)
+            if within is not None:
+                rows = map(partial(_add_bounds, within), rows)
             if bounds is not None:
                 rows = map(partial(bounds.add_roles, spec=spec), rows)
                 # Windows of n rows need enough of them.
@@ -69,6 +77,8 @@ def partition_function(
                 row_order = bounds.order(spec, row_order)
             compute = hopping_batches if spec.is_hopping else rolling_batches
             for results in compute(rows, spec, schema, row_order):
+                if ASKED in results.schema.names:
+                    results = results.filter(results[ASKED])
                 yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
 
     return run
@@ -80,6 +90,16 @@ def _check_sort_keys(batches: Batches, spec: Spec) -> Batches:
         table = pa.Table.from_batches([batch])
         check_times(read_times(frame(table).column(spec.on), spec.on).ticks, spec.on)
         yield batch
+
+
+def _add_bounds(
+    within: tuple[int | None, int | None], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """Adds the columns of the bounds of windows."""
+    for name, tick in zip((START, END), within, strict=True):
+        bound = pa.repeat(pa.scalar(tick, pa.int64()), batch.num_rows)
+        batch = batch.append_column(name, bound)
+    return batch
 
 
 @lru_cache(maxsize=16)

@@ -7,9 +7,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
 __all__ = [
+    "ASKED",
     "EARLY",
+    "END",
     "RESERVED_PREFIX",
+    "ROLE",
     "ROW",
+    "START",
     "ascending",
     "column",
     "key_columns",
@@ -19,6 +23,13 @@ __all__ = [
 RESERVED_PREFIX = "__slidewise_"
 # The number of a row in the order in which Spark reads it.
 ROW = f"{RESERVED_PREFIX}row"
+# The role of a row, as `slidewise.table.batched_rolling.Order` has it.
+ROLE = f"{RESERVED_PREFIX}role"
+# Whether the condition of `only=` holds for a row.
+ASKED = f"{RESERVED_PREFIX}asked"
+# The ticks after which the windows of a row are to end, and those up to which.
+START = f"{RESERVED_PREFIX}start"
+END = f"{RESERVED_PREFIX}end"
 # Whether a row is ahead of the time of its micro-batch.
 EARLY = f"{RESERVED_PREFIX}early"
 

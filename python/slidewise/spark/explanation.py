@@ -10,6 +10,7 @@ from slidewise.formatting import format_count
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.batch import BatchPlan, plan_batch
 from slidewise.spark.labels import Labels
+from slidewise.spark.only import Only
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
@@ -29,16 +30,18 @@ def explain_batch(
     options: BatchOptions,
     at: Any = None,
     columns: PointColumns | None = None,
+    only: Only | None = None,
 ) -> str:
     """Returns the plan of a batch query; `at` are labels, with these columns."""
     labels = None
     if at is not None and columns is not None:
         labels = Labels(at, columns)
-    plan = plan_batch(df, spec, options, labels)
+    plan = plan_batch(df, spec, options, labels, only)
     return "\n".join(
         [
             *_header(spec),
             "",
+            *_answered(only, labels),
             "plan",
             *_steps(plan),
             "",
@@ -173,6 +176,16 @@ def _steps(plan: BatchPlan) -> list[str]:
         f"  3. one pass in native code: {windows} × {aggs}{points}, in time that does "
         "not depend on the length of windows",
     ]
+
+
+def _answered(only: Only | None, labels: Labels | None) -> list[str]:
+    """Describes the rows that are answered, and those that are read."""
+    if only is None:
+        return []
+    answers, reads = only.described
+    if labels is not None:
+        answers = answers.replace("rows", "labels")
+    return ["only", f"  answers {answers}", f"  reads {reads}", ""]
 
 
 def _skewed_keys(plan: BatchPlan, options: BatchOptions) -> list[str]:

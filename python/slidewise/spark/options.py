@@ -165,6 +165,7 @@ class BatchOptions:
     partitions: int | None
     split: str | bool | int
     then_by: tuple[str, ...] = ()
+    only: Any = field(default=None, compare=False)
 
     @classmethod
     def make(
@@ -173,6 +174,7 @@ class BatchOptions:
         partitions: int | None = None,
         split: str | bool | int = "auto",
         then_by: str | Sequence[str] | None = None,
+        only: Any = None,
     ) -> "BatchOptions":
         """Checks the arguments of a call.
 
@@ -191,7 +193,22 @@ class BatchOptions:
             split = _check_positive(split, "split")
         if partitions is not None:
             _check_positive(partitions, "partitions")
-        return cls(partitions, split, check_columns(then_by, "then_by"))
+        then = check_columns(then_by, "then_by")
+        return cls(partitions, split, then, _check_only(only))
+
+
+def _check_only(only: Any) -> Any:
+    """Checks `only=`: a condition, or a range as a tuple; None for all rows."""
+    if only is None or isinstance(only, str) or hasattr(only, "isNotNull"):
+        return only
+    is_range = isinstance(only, tuple | list) and len(only) == 2
+    if is_range and any(time is not None for time in only):
+        return tuple(only)
+    raise SpecError(
+        Argument("only", only),
+        " is neither a range of time, such as only=(start, end), one of which may be "
+        "None, nor a condition, such as only=\"day = '2026-01-05'\"",
+    )
 
 
 def check_order(spec: Spec, then_by: Iterable[str]) -> None:

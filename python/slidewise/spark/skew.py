@@ -45,7 +45,7 @@ from slidewise.table.batched_rolling import Reach
 from slidewise.table.encoding import group_codes
 from slidewise.table.time_columns import read_times
 
-__all__ = ["find_splits", "why_unsplit"]
+__all__ = ["find_splits", "needs_all_rows", "why_unsplit"]
 
 # The least number of rows of a skewed key, for split="sample" and for split=n.
 _MIN_SKEWED_ROWS = 1_000_000
@@ -76,11 +76,8 @@ class _SkewedKey:
 
 def why_unsplit(spec: Spec) -> str | None:
     """Returns the reason not to split keys of a query by time; None without one."""
-    for window in spec.windows:
-        if window.chained:
-            return f"the window {window.name!r} may begin at any earlier row"
-    if any(agg.carries for _, agg in spec.aggs):
-        return "edge='carry' takes the last of all earlier rows"
+    if (reason := needs_all_rows(spec)) is not None:
+        return reason
     if spec.several:
         return "several hopping windows need all rows of a key"
     if spec.is_hopping:
@@ -95,6 +92,16 @@ def why_unsplit(spec: Spec) -> str | None:
                 f"with arrival=, {window!r} takes the latest of all rows "
                 "that have arrived, at any earlier time"
             )
+    return None
+
+
+def needs_all_rows(spec: Spec) -> str | None:
+    """Returns why a window of time may need any earlier row of its key, or None."""
+    for window in spec.windows:
+        if window.chained:
+            return f"the window {window.name!r} may begin at any earlier row"
+    if any(agg.carries for _, agg in spec.aggs):
+        return "edge='carry' takes the last of all earlier rows"
     return None
 
 

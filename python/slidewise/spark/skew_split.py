@@ -23,7 +23,14 @@ from pyspark.sql.types import (
 
 from slidewise.errors import SlidewiseError
 from slidewise.frames.adapt import frame
-from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
+from slidewise.spark.columns import (
+    END,
+    RESERVED_PREFIX,
+    ROLE,
+    START,
+    column,
+    key_columns,
+)
 from slidewise.spark.labels import LABEL
 from slidewise.spark.versions import create_dataframe
 from slidewise.spec.spec import Spec
@@ -44,11 +51,8 @@ SPLIT = f"{RESERVED_PREFIX}split"
 KEY = f"{RESERVED_PREFIX}key"
 _OWN_SPLIT = f"{RESERVED_PREFIX}own_split"
 _FIRST_SPLIT = f"{RESERVED_PREFIX}first_split"
-_START = f"{RESERVED_PREFIX}start"
-_END = f"{RESERVED_PREFIX}end"
 _OVERLAP_START = f"{RESERVED_PREFIX}overlap_start"
 _OVERLAP_END = f"{RESERVED_PREFIX}overlap_end"
-_ROLE = f"{RESERVED_PREFIX}role"
 
 # The most split points, and the most keys, that become literals of the plan; more are
 # joined to the rows.
@@ -132,7 +136,7 @@ def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
     """
     rows, first_split, passed = _lookup(df, spec, splits)
     names = {
-        _OWN_SPLIT: first_split + passed(_START),
+        _OWN_SPLIT: first_split + passed(START),
         _OVERLAP_START: first_split + passed(_OVERLAP_START),
     }
     reads_ahead = any(
@@ -163,7 +167,7 @@ def _lookup(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any, Any]:
 
     Returns:
         The rows; the column of the first split of their key; and a function from a kind
-        of time (`_START`, ...) to the column of their number at or before each row.
+        of time (`START`, ...) to the column of their number at or before each row.
     """
     if _fit_plan(df, spec, splits):
         literals = [sf.lit(split) for split in splits.first_splits]
@@ -245,7 +249,7 @@ def _or_zero(number: Any) -> Any:
 def _join_points(df: Any, spec: Spec, splits: SkewSplits, most: int) -> Any:
     """Joins the split points of each row's key, as columns, by a broadcast join."""
     table = splits.keys
-    for name in (_START, _OVERLAP_START, _OVERLAP_END):
+    for name in (START, _OVERLAP_START, _OVERLAP_END):
         ticks = _ticks(splits, name)
         for at in range(most):
             padded = [of_key[at] if at < len(of_key) else None for of_key in ticks]
@@ -308,24 +312,36 @@ class SplitBounds:
     def order(self, spec: Spec, order: Order) -> Order:
         """Returns the order of rows to which `add_roles` was applied."""
         if spec.is_hopping:
-            return replace(order, within=(_START, _END))
-        return replace(order, roles=_ROLE)
+            return replace(order, within=(START, END))
+        return replace(order, roles=ROLE)
 
     def add_roles(self, batch: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
-        """Adds columns that separate the rows of each split from its overlap rows."""
+        """Adds columns that separate the rows of each split from its overlap rows.
+
+        Rows that have no role `OWN`, and windows that are out of bounds already, stay.
+        """
         splits = batch.column(SPLIT)
         starts, ends = (
             pa.array(times, pa.int64()).take(splits)
             for times in (self.starts, self.ends)
         )
         if spec.is_hopping:
-            return batch.append_column(_START, starts).append_column(_END, ends)
+            if START in batch.schema.names:
+                starts = pc.max_element_wise(starts, batch.column(START))
+                ends = pc.min_element_wise(ends, batch.column(END))
+                batch = batch.drop_columns([START, END])
+            return batch.append_column(START, starts).append_column(END, ends)
         table = pa.Table.from_batches([batch])
         ticks = read_times(frame(table).column(spec.on), spec.on).ticks
         before = pc.fill_null(pc.less(ticks, starts), False)
         after = pc.fill_null(pc.greater_equal(ticks, ends), False)
         roles = pc.if_else(before, BEFORE, pc.if_else(after, AFTER, OWN))
-        return batch.append_column(_ROLE, roles.cast(pa.int8()))
+        roles = roles.cast(pa.int8())
+        if ROLE in batch.schema.names:
+            given = batch.column(ROLE)
+            roles = pc.if_else(pc.equal(given, OWN), roles, given)
+            batch = batch.drop_columns([ROLE])
+        return batch.append_column(ROLE, roles)
 
     def check_overlap(
         self, batches: Iterable[pa.RecordBatch]
@@ -338,7 +354,7 @@ class SplitBounds:
         counts: dict[int, int] = {}
         for batch in batches:
             splits = batch.column(SPLIT)
-            before = splits.filter(pc.equal(batch.column(_ROLE), BEFORE))
+            before = splits.filter(pc.equal(batch.column(ROLE), BEFORE))
             counts = {**dict.fromkeys(pc.unique(splits).to_pylist(), 0), **counts}
             for item in pc.value_counts(before).to_pylist():
                 counts[item["values"]] += item["counts"]
