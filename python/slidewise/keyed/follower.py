@@ -394,7 +394,7 @@ class Follower:
         """What an exporter reads; from the first call on, queries are counted."""
         with self._lock:
             if not isinstance(self._queries, Measured):
-                self._queries = Measured(self._queries, _Queries(self))
+                self._queries = Measured(self._queries, _Queries(proxy(self)))
             return [self._queries.reading(self.metrics())]
 
     def __repr__(self) -> str:
