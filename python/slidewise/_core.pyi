@@ -13,8 +13,8 @@ from slidewise.keyed.index import Entries
 from slidewise.spec.windows.base import Span
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import RowKeys
-from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import Clock
+from slidewise.window.window_plan import WindowPlan
 
 __all__ = [
     "ArrowArray",

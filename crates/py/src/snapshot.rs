@@ -1,7 +1,7 @@
 //! A window as bytes, and back.
 //!
 //! ```text
-//! header: JSON written by slidewise.window.planner     payload: objects | log | window
+//! header: JSON of `WindowPlan.header`     payload: objects | log | window
 //! ```
 //! Each object is written once, by slot; the log and the window name the slots. The whole
 //! payload is checked before objects are made.

@@ -12,8 +12,8 @@ import pyarrow as pa
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
-from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import SIZES, Clock
+from slidewise.window.window_plan import WindowPlan
 
 __all__ = ["due_table", "value_array"]
 

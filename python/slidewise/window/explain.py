@@ -12,7 +12,7 @@ from slidewise.window.auto_rules import (
     choose_shared,
     request_kinds,
 )
-from slidewise.window.planner import WindowPlan
+from slidewise.window.window_plan import WindowPlan
 
 __all__ = ["why_lines"]
 

@@ -13,7 +13,7 @@ from slidewise.formatting import wrap_lines
 from slidewise.spec.durations import WindowLike
 from slidewise.window.due_answers import due_table
 from slidewise.window.explain import why_lines
-from slidewise.window.planner import WindowPlan, make_plan
+from slidewise.window.planner import make_plan
 from slidewise.window.queries import Query, plan_lines, read_queries
 from slidewise.window.window import (
     Window,
@@ -24,6 +24,7 @@ from slidewise.window.window import (
     spec_of_plan,
     widened_in_words,
 )
+from slidewise.window.window_plan import WindowPlan
 
 __all__ = ["SharedWindow"]
 

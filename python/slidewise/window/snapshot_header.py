@@ -14,18 +14,12 @@ from slidewise.aggregations.sketches import Sketch
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
 from slidewise.window.algorithms import ALGORITHMS, checked_options
-from slidewise.window.planner import (
-    ALONE,
-    HEADER_LIMIT,
-    WindowPlan,
-    check_laws,
-    checked_ties,
-    make_plan,
-)
+from slidewise.window.planner import check_laws, checked_ties, make_plan
 from slidewise.window.queries import from_record, length_from_record
 from slidewise.window.scalar_codec import zone_of_record
 from slidewise.window.time_codec import SIZES, Clock
 from slidewise.window.window_ends import read_options
+from slidewise.window.window_plan import ALONE, HEADER_LIMIT, WindowPlan
 
 __all__ = ["read_header"]
 

@@ -20,10 +20,11 @@ from slidewise.errors import (
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
 from slidewise.window.inputs import columns_read, numbered
-from slidewise.window.planner import WindowPlan, make_plan
+from slidewise.window.planner import make_plan, with_objects
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
 from slidewise.window.time_codec import Clock
+from slidewise.window.window_plan import WindowPlan
 
 __all__ = [
     "Window",
@@ -414,7 +415,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec:
                 "float()"
             )
     try:
-        return spec_of_plan(plan.with_objects(columns))
+        return spec_of_plan(with_objects(plan, columns))
     except SpecError as error:
         raise SpecError(
             "is not a number that int64 or float64 keeps, and this window cannot keep "
