@@ -41,7 +41,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
         bench-native bench-keyed bench-queries bench-memory bench-peers bench-spark bench-streams bench-rates soak \
-        soak-spark docs site wheels format lock clean
+        soak-spark reports docs site wheels format lock clean
 
 help: ## show this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -96,7 +96,7 @@ test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k 
 NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
            test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
            test-python-versions test-spark-versions test-miri test-sanitizer fuzz soak \
-           soak-spark
+           soak-spark reports
 test-nightly: ## test at length: long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, versions
 	@echo "seed $(SEED)"
 	@for one in $(NIGHTLY); do \
@@ -242,6 +242,9 @@ bench-streams: dev ## compare streams on Spark with Spark's own; ARGS="--filter 
 
 bench-rates: dev ## compare keyed streams with an operator that does nothing; ARGS="--turns 2", RECORD=prefix
 	$(BIN)/python -m bench.spark_rates $(ARGS) $(call record,spark-rates)
+
+reports: dev ## answer public bug reports of other libraries, with pandas, polars and DuckDB; ARGS="--out docs/reports.md"
+	$(BIN)/python -m bench.reports $(ARGS)
 
 bench-peers: dev ## compare tables with other libraries, write docs/speed.md; PEERS= an environment with them
 	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
