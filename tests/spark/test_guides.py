@@ -18,21 +18,34 @@ def blocks(page: str) -> list[str]:
     return [block for block in found if "kafka" not in block and "avro" not in block]
 
 
+def after(trip: int) -> dt.datetime:
+    return dt.datetime(2024, 4, 1, tzinfo=dt.UTC) + trip * dt.timedelta(minutes=7)
+
+
 @pytest.fixture
 def trips(spark: Any) -> Any:
-    start = dt.datetime(2024, 4, 1, tzinfo=dt.UTC)
-    rows = [(at, start + at * dt.timedelta(minutes=7), "a", at) for at in range(50)]
+    rows = [(at, after(at), "a", at) for at in range(50)]
     return spark.createDataFrame(rows, TRIPS)
 
 
-def test_the_guide(spark: Any, trips: Any) -> None:
+def test_the_guide(spark: Any, trips: Any, tmp_path: Path) -> None:
     known = {"spark": spark, "trips": trips}
-    setting = "spark.sql.window.segmentTree.enabled"
+    overwrites = "spark.sql.sources.partitionOverwriteMode"
+    settings = ["spark.sql.window.segmentTree.enabled", overwrites]
+    days = str(tmp_path / "features-by-day")
+    trips.selectExpr("id", "date'2024-03-31' day").write.partitionBy("day").parquet(
+        days
+    )
     try:
         for block in blocks("spark.md"):
-            exec(compile(block, "spark.md", "exec"), known)
+            placed = block.replace('"features-by-day"', repr(days))
+            exec(compile(placed, "spark.md", "exec"), known)
     finally:
-        spark.conf.unset(setting)
+        for setting in settings:
+            spark.conf.unset(setting)
+    # The day of the job, beside the one that was there.
+    written = spark.read.parquet(days).groupBy("day").count().orderBy("day").collect()
+    assert [row["count"] for row in written] == [50, 50]
     assert known["features"].count() == 50
     assert known["training"].agg({"n_24h": "max"}).collect()[0][0] == 50
 
