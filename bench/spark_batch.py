@@ -1,12 +1,13 @@
 """Batch on Spark: `slidewise.spark.rolling` compared with Spark's window frames.
 
-Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days), with a fifth
+Three tables in Parquet: many keys (1 M rows, 10,000 keys, two days), with a fifth
 as many labels for `at=`, and one skewed key (5 M rows, thirty days). Windows of 1 h and
-24 h, of each count, sum, max and stddev. Measures the whole job into a sink that keeps
-nothing: wall clock, and the CPU time of the process with all its children (JVM and
-Python workers), compiling included. Spark's frames run with and without its segment
-tree; without it the time is proportional to the rows of a window, so the skewed key is
-skipped.
+24 h, of each count, sum, max and stddev. A third table of 90 days, with windows of one
+and seven, is answered whole and for its last day alone (`only=`). Measures the whole
+job into a sink that keeps nothing: wall clock, and the CPU time of the process with all
+its children (JVM and Python workers), compiling included. Spark's frames run with and
+without its segment tree; without it the time is proportional to the rows of a window,
+so the skewed key is skipped.
 
 The same turns measure the largest possible gain of two cores: two processes of plain
 arithmetic, each alone and both at once.
@@ -15,6 +16,7 @@ arithmetic, each alone and both at once.
 """
 
 import argparse
+import datetime as dt
 import json
 import os
 import statistics
@@ -57,6 +59,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--skewed", type=int, default=5_000_000)
+    parser.add_argument("--daily", type=int, default=9_000_000)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--filter", default="")
@@ -80,7 +83,12 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     rows, heat = spark.read.parquet(many), spark.read.parquet(skewed)
     asked = write(folder / "labels.parquet", options.rows // 5, options.keys, days=2)
     labels = spark.read.parquet(asked)
+    # A row group per day.
+    path = folder / "days.parquet"
+    written = write(path, options.daily, options.keys, days=90, groups=90)
+    days = spark.read.parquet(written)
     keys = f"{options.rows:,} rows, {options.keys:,} keys"
+    whole = f"{options.daily:,} rows of 90 days"
     one = f"{options.skewed:,} rows, one key"
     cases: list[tuple[str, int, Callable[[], Any]]] = [
         (f"slidewise: {keys}", options.rows, lambda: ours(rows)),
@@ -93,6 +101,8 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
         (f"slidewise, sampled: {one}", options.skewed, lambda: ours(heat, "sample")),
         (f"slidewise, split=4: {one}", options.skewed, lambda: ours(heat, 4)),
         (f"Spark, segment tree: {one}", options.skewed, lambda: theirs(heat, True)),
+        (f"slidewise: {whole}", options.daily, lambda: of_days(days)),
+        (f"slidewise, the last day: {whole}", options.daily, lambda: of_days(days, 89)),
     ]
     selected = [case for case in cases if options.filter in case[0]]
     runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in selected}
@@ -108,7 +118,7 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     return [summary(case, runs[case]) for case, _, _ in selected]
 
 
-def write(path: Path, count: int, keys: int, *, days: int) -> str:
+def write(path: Path, count: int, keys: int, *, days: int, groups: int = 8) -> str:
     random = np.random.default_rng(7)
     times = np.sort(random.integers(0, days * DAY, count))
     table = pa.table(
@@ -118,13 +128,23 @@ def write(path: Path, count: int, keys: int, *, days: int) -> str:
             "v": random.normal(size=count),
         }
     )
-    pq.write_table(table, path, row_group_size=count // 8)
+    pq.write_table(table, path, row_group_size=count // groups)
     return str(path)
 
 
 def ours(df: Any, split: str | bool | int = "auto", at: Any = None) -> Any:
     call: dict[str, Any] = {"on": "ts", "by": "k", "windows": [*HOURS], "aggs": AGGS}
     return rolling(df, **call, split=split, at=at)
+
+
+def of_days(df: Any, day: int | None = None) -> Any:
+    """The results of one day, or of all."""
+    only = None
+    if day is not None:
+        epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        only = tuple(epoch + dt.timedelta(days=of) for of in (day, day + 1))
+    windows = ["1d", "7d"]
+    return rolling(df, on="ts", by="k", windows=windows, aggs=AGGS, only=only)
 
 
 def passed(df: Any) -> Any:
