@@ -8,6 +8,10 @@ import pytest
 from seeds import SEED
 
 import slidewise as sw
+from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.processor import Processor
+from slidewise.keyed.query import KeyedQuery
+from slidewise.keyed.validation import checked
 from slidewise.testing import check_stream
 
 AGGS = {"n": sw.count(), "sum": sw.sum("x"), "all": sw.collect("x")}
@@ -124,6 +128,27 @@ def test_in_any_batches_the_rows_that_count_are_those_of_the_table():
 def ingest(windows, *rows):
     """Ingests rows, each of a time, a key and an id."""
     windows.ingest(dict(zip(KINDS, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]])
+def test_rows_without_an_order_are_taken_by_time_and_then_by(order):
+    """As those of a micro-batch on Spark are."""
+    table = pa.table(
+        {"t": [5, 3, 3, 4, 9], "id": [1, 1, 1, 2, 2], "x": [7, 9, 8, 0, 1]}
+    )
+    spec = sw.Spec(on="t", windows=10, aggs={"n": sw.count()}, unique_by="id")
+    query = checked(KeyedQuery(spec, table.schema, "update", ("x",)))
+    rows, _ = query.arrived(table.take(order))
+    for ordered in (False, True):
+        processor = Processor(query, MemoryStore(), ordered=ordered)
+        found = processor.counting(rows, None)["x"].to_pylist()
+        if ordered:
+            firsts = [
+                next(at for at in order if at in ids) for ids in ({0, 1, 2}, {3, 4})
+            ]
+            assert {*found} == {table["x"][at].as_py() for at in firsts}
+        else:
+            assert {*found} == {8, 0}
 
 
 def test_an_id_is_forgotten_behind_the_horizon():

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.frames.base import empty_table, one_array
-from slidewise.keyed.columns import TIME, later_than, order_of, repeated
+from slidewise.keyed.columns import EARLIEST, TIME, later_than, order_of, repeated
 from slidewise.keyed.query import KeyedQuery
 from slidewise.table.encoding import row_numbers
 
@@ -51,21 +51,20 @@ class Ids:
         if not len(rows):
             return rows
         columns = self._columns(rows)
-        places, first = row_numbers(len(rows)), columns
+        numbers = places = row_numbers(len(rows))
+        ordered = columns
         if self._order:
-            places = order_of(rows, self._order).cast(places.type)
-            first = [column.take(places) for column in columns]
-        found, _ = _core.distinct_keys(first, repeated(0, len(rows)))
+            places = order_of(rows, self._order).cast(numbers.type)
+            ordered = [column.take(places) for column in columns]
+        found, _ = _core.distinct_keys(ordered, repeated(0, len(rows)))
         last = pa.array(self._store.last_times(columns))
         held = last.is_valid()
         if watermark is not None:
             held = pc.fill_null(later_than(last, watermark - self._horizon), False)
         if len(found) == len(rows) and not pc.any(held).as_py():
             return rows
-        counts = pc.is_in(places, places.take(pa.array(found)))
-        if self._order:
-            counts = pc.is_in(row_numbers(len(rows)), places.filter(counts))
-        counts = pc.and_not(counts, held)
+        is_first = pc.is_in(numbers, places.take(pa.array(found)))
+        counts = pc.and_not(is_first, held)
         for name in self._ids:
             counts = pc.or_(counts, one_array(rows[name]).is_null())
         return rows.filter(counts).combine_chunks()
@@ -81,7 +80,7 @@ class Ids:
     def forget(self, watermark: int | None) -> None:
         """Forgets ids behind the horizon, if there are many."""
         if watermark is not None and len(self._store) > 2 * self._kept + _SPARE:
-            self._store.evict(watermark - self._horizon)
+            self._store.evict(max(watermark - self._horizon, EARLIEST))
             self._kept = len(self._store)
 
     @property

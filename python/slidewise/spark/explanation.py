@@ -129,6 +129,12 @@ def _state(query: KeyedQuery) -> list[str]:
             "  with 1,000 rows a second that are about "
             f"{seconds * 1_000 * each / 1e6:,.0f} MB"
         )
+    if query.spec.unique_by:
+        ids = ", ".join(query.spec.unique_by)
+        lines.append(
+            f"  workers remember {ids} of each of these rows, and drop those that come "
+            "again"
+        )
     if query.emit == "final":
         lines.append("  rows wait for the watermark with all their columns")
     return lines
@@ -170,12 +176,16 @@ def _steps(plan: BatchPlan) -> list[str]:
         first = f"repartition all {rows} to one task"
     windows = format_count(len(spec.windows), "window")
     aggs = format_count(len(spec.aggs), "aggregation")
-    return [
-        f"  1. {first}",
-        f"  2. sort within each task by {order}",
-        f"  3. one pass in native code: {windows} × {aggs}{points}, in time that does "
+    steps = [
+        first,
+        f"sort within each task by {order}",
+        f"one pass in native code: {windows} × {aggs}{points}, in time that does "
         "not depend on the length of windows",
     ]
+    if spec.unique_by:
+        same = ", ".join(dict.fromkeys([*spec.by, *spec.unique_by]))
+        steps.insert(0, f"keep the first row of each {same}, by a shuffle and a sort")
+    return [f"  {at}. {step}" for at, step in enumerate(steps, 1)]
 
 
 def _answered(only: Only | None, labels: Labels | None) -> list[str]:

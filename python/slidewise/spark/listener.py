@@ -33,8 +33,8 @@ def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
         A dict of numbers; empty before the first micro-batch since the start, and if
         there was no new data:
 
-        - `rows` ingested, among them `late` ones and those `ahead` of the clock, and
-          `keys` with new rows (a key counts once per micro-batch);
+        - `rows` ingested, among them `late` ones, those `ahead` of the clock and
+          `duplicates`, and `keys` with new rows (a key counts once per micro-batch);
         - `answers`: rows emitted, `corrections` among them;
         - `pages_read`, `pages_written`, `bytes_read`, `bytes_written`: of the state;
         - `calls` of the operator, and `cached`, the calls that found their state

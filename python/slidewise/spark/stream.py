@@ -20,10 +20,11 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import Argument, SpecError
+from slidewise.keyed.horizon import retention_ticks
 from slidewise.keyed.publisher import Publisher
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked, refuse_flag
-from slidewise.spark.batch import drop_deleted
+from slidewise.spark.batch import drop_deleted, drop_duplicates
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.collations import collated_results
@@ -73,14 +74,19 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         _check_history(options.initial, df)
         # Deletions apply here, since the payloads of a bucket come in any order.
         before = drop_deleted(options.initial, spec, options, number_history)
+        before = drop_duplicates(before, spec, options.then_by)
         own = Packer(query, buckets, guard, options.marker)
         history = _history(before, spec, own, buckets).groupBy("bucket")
     publisher = None
     if options.publish is not None:
         publisher = Publisher(options.publish, buckets)
         mark_commits(df.sparkSession, options.publish)
+    retention = 0
+    if spec.unique_by and options.late is not None:
+        retention = retention_ticks(query, options.late // 1_000, None)
+    operator = Operator(query, guard, publisher, flags=flags, retention=retention)
     results = packed.groupBy("bucket").transformWithState(
-        statefulProcessor=Operator(query, guard, publisher, flags=flags),
+        statefulProcessor=operator,
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",

@@ -79,7 +79,7 @@ class Expected:
         horizon: int = 0,
     ) -> None:
         # Rows that are accepted hold no duplicates; an id may count again later.
-        self._spec = spec.replace(unique_by=None)
+        self._spec = spec.replace(unique_by=None) if spec.unique_by else spec
         self._rows, self._times = rows, times
         self._ids = identities(rows, [*spec.by, *spec.unique_by])
         missing = (rows[name].is_null().to_pylist() for name in spec.unique_by)
