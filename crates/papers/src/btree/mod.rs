@@ -326,6 +326,18 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         Some((time, self.nodes.values(node)[0].clone()))
     }
 
+    /// Whether entries up to a time are the earliest one at most. The second lies beside it, or
+    /// in the parent of its leaf.
+    fn ends_with_first(&self, time: i64) -> bool {
+        let leaf = self.first_leaf();
+        let second = match self.nodes.times(leaf) {
+            [_, second, ..] => Some(*second),
+            _ if leaf == self.root => None,
+            _ => Some(self.nodes.times(self.nodes.parent(leaf))[0]),
+        };
+        second.is_none_or(|second| second > time)
+    }
+
     fn first_leaf(&self) -> Id {
         if self.fingers.is_some() {
             return self.left.finger();
@@ -341,7 +353,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
     }
 
     fn insert_batch(&mut self, batch: Batch<M>) {
-        if self.fingers.is_some_and(|options| options.bulk) {
+        if batch.len() > 1 && self.fingers.is_some_and(|options| options.bulk) {
             self.bulk_insert(batch);
             return;
         }
@@ -379,7 +391,7 @@ impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
     }
 
     fn evict_until(&mut self, time: i64) -> usize {
-        if self.fingers.is_some_and(|options| options.bulk) {
+        if !self.ends_with_first(time) && self.fingers.is_some_and(|options| options.bulk) {
             return self.bulk_evict(time);
         }
         let before = self.len;

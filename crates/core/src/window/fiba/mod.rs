@@ -191,6 +191,11 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
                     small.insert(&self.monoid, self.ties, time, entry);
                 }
             }
+            _ if batch.len() == 1 => {
+                for (time, entry) in batch.into_entries() {
+                    self.insert(time, entry);
+                }
+            }
             _ => self.grow().insert_batch(batch),
         }
     }

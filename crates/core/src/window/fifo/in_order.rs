@@ -48,7 +48,9 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
 
     /// Evicts the `count` oldest entries, which must be there.
     pub fn evict_oldest(&mut self, count: usize) {
-        if count > 0 {
+        if count == 1 {
+            self.evict();
+        } else if count > 0 {
             self.fifo.evict_many(count.min(self.fifo.len()));
             self.drop_oldest(count);
         }
@@ -166,7 +168,7 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
     }
 
     fn insert_batch(&mut self, batch: Batch<M>) {
-        if batch.lifted.is_empty() && !batch.is_empty() {
+        if batch.lifted.is_empty() && batch.len() > 1 {
             self.insert_raw(&batch.times, batch.values);
             return;
         }

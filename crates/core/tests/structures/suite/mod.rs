@@ -2,6 +2,7 @@
 //! structures runs them over the lists in its `each` and `cards`.
 #![allow(dead_code, reason = "each crate uses a part")]
 
+mod bulks;
 pub mod costs_cards;
 mod damaged;
 pub mod drive;
