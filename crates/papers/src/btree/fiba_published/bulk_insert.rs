@@ -34,11 +34,17 @@ impl<P> Treelet<P> {
 /// Treelets of one level or of the next, in order of time.
 type Treelets<P> = Vec<Treelet<P>>;
 
-/// A buffer for the contents of an overfull node.
-struct Interleaved<P> {
+/// Entries and children, as many as there are.
+struct Contents<P> {
     times: Vec<i64>,
     values: Vec<P>,
     children: Vec<Child<P>>,
+}
+
+/// Buffers for an overfull node, one after the other: what it holds, and that with its treelets.
+struct Room<P> {
+    own: Contents<P>,
+    all: Contents<P>,
 }
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
@@ -47,10 +53,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let mut treelets = self.insertion_sites(batch);
         // Two buffers take turns.
         let mut next = Treelets::new();
-        let mut room = Interleaved {
-            times: Vec::new(),
-            values: Vec::new(),
-            children: Vec::new(),
+        let mut room = Room {
+            own: Contents::new(),
+            all: Contents::new(),
         };
         while !treelets.is_empty() {
             self.process_level(level, &mut treelets, &mut next, &mut room);
@@ -140,7 +145,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         level: usize,
         treelets: &mut Treelets<M::Partial>,
         next: &mut Treelets<M::Partial>,
-        room: &mut Interleaved<M::Partial>,
+        room: &mut Room<M::Partial>,
     ) {
         let mut from = 0;
         while let Some(first) = treelets.get_mut(from) {
@@ -164,13 +169,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         target: Id,
         group: &mut [Treelet<M::Partial>],
         next: &mut Treelets<M::Partial>,
-        room: &mut Interleaved<M::Partial>,
+        room: &mut Room<M::Partial>,
     ) {
         let entries = group.iter().filter(|treelet| treelet.entry.is_some());
         let arity = self.nodes.arity(target) + entries.count();
         if arity > self.most() + 1 {
             self.interleave(target, group, room);
-            self.bulk_split(target, next, room);
+            self.bulk_split(target, next, &mut room.all);
             return;
         }
         // A small insertion: no need for room.
@@ -195,13 +200,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         &mut self,
         target: Id,
         group: &mut [Treelet<M::Partial>],
-        room: &mut Interleaved<M::Partial>,
+        room: &mut Room<M::Partial>,
     ) {
-        room.children.clear();
-        let (mut times, mut values, mut children) = (Vec::new(), Vec::new(), Vec::new());
+        let Room { own, all: room } = room;
         self.nodes
-            .drain(target, &mut times, &mut values, &mut children);
-        let mut own = times.into_iter().zip(values).peekable();
+            .drain(target, &mut own.times, &mut own.values, &mut own.children);
+        let children = own.children.drain(..);
+        let mut own = own.times.drain(..).zip(own.values.drain(..)).peekable();
         if is_leaf(target) {
             room.times.reserve(group.len() + own.len());
             room.values.reserve(group.len() + own.len());
@@ -245,7 +250,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         &mut self,
         target: Id,
         next: &mut Treelets<M::Partial>,
-        room: &mut Interleaved<M::Partial>,
+        room: &mut Contents<M::Partial>,
     ) {
         if target == self.root {
             self.height_increase();
@@ -294,10 +299,19 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.touch(target);
         room.times.clear();
         room.values.clear();
+        room.children.clear();
     }
 }
 
-impl<P> Interleaved<P> {
+impl<P> Contents<P> {
+    fn new() -> Self {
+        Self {
+            times: Vec::new(),
+            values: Vec::new(),
+            children: Vec::new(),
+        }
+    }
+
     fn push(&mut self, time: i64, value: P) {
         self.times.push(time);
         self.values.push(value);

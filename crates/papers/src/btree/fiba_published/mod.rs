@@ -46,7 +46,7 @@
 //! 5. Treelets of a bulk insert name the sibling they follow, so that times that are kept
 //!    though equal stay in order. A time that is present combines in its node at once; its
 //!    node's recomputation rides along, in order of time, until its level comes.
-//! 6. Bulk inserts interleave into a buffer, and each treelet names its target (2023, §6, has
+//! 6. Bulk inserts interleave into buffers, and each treelet names its target (2023, §6, has
 //!    an iterator and consolidated treelets).
 //! 7. The aggregates of the spines, and the separators that climbs read, lie in two arrays by
 //!    level. A node's own part is kept beside its Π↙ or Π↘: the pass down refolds what has
