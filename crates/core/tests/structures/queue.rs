@@ -9,7 +9,7 @@ use crate::common::costs::sizes;
 use crate::common::script::seeds;
 use crate::suite::heavy::{Heavy, Nothing, take_copies};
 use slidewise_core::window::costs::MOVED_AT_ONCE;
-use slidewise_core::window::fifo::queue::Queue;
+use slidewise_core::window::fifo::queue::{BLOCK, Queue, SPARE};
 use slidewise_core::window::steps::{self, Step};
 
 /// Random runs of pushes and evictions; `swing` is how long one lasts at most.
@@ -133,6 +133,31 @@ fn memory_comes_back() {
                 queue.evict(|| 0);
             }
             assert!(queue.bytes() < 100_000, "{left}: {} bytes", queue.bytes());
+        }
+    }
+}
+
+/// However far it shrinks, a queue that has slid once keeps room for four times its entries.
+#[test]
+fn a_queue_is_a_quarter_full_at_least() {
+    for left in (64..3000).step_by(97) {
+        for from in [left + 1, 2 * left, 5 * left, 50_000] {
+            let mut queue = Queue::default();
+            queue.extend(0..from);
+            while queue.len() > left {
+                queue.evict(|| 0);
+            }
+            for value in 0..2 * from {
+                queue.push(value);
+                queue.evict(|| 0);
+            }
+            let most = SPARE * (left + BLOCK) * size_of::<usize>();
+            assert!(queue.is_plain(), "{left} of {from}");
+            assert!(
+                queue.bytes() <= most,
+                "{left} of {from}: {} bytes",
+                queue.bytes()
+            );
         }
     }
 }

@@ -9,7 +9,7 @@
 //! |          | evict up to n − 1; entries keep their places (but see daba)            |
 //! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
 //! |          | partials; up to 144 until a window that grew has slid by twice its     |
-//! |          | length                                                                 |
+//! |          | length; up to 192 in one that has shrunk                               |
 //! | choose   | to compare with: two_stacks_lite does the same in half the memory      |
 //!
 //! Idea: lay the two stacks of [`two_stacks`](super::two_stacks) bottom to bottom into one

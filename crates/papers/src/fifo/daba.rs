@@ -10,7 +10,7 @@
 //! |          | that at most 127 move at once when a window has shrunk to them         |
 //! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
 //! |          | partials; up to 144 until a window that grew has slid by twice its     |
-//! |          | length                                                                 |
+//! |          | length; up to 192 in one that has shrunk                               |
 //! | choose   | to compare with: daba_lite does the same in half the memory            |
 //!
 //! Idea: start folding the back the other way before the front runs out, when both are of

@@ -10,7 +10,7 @@
 //! |          | all answers 2q − 1                                                     |
 //! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
 //! |          | partials; up to 144 until a window that grew has slid by twice its     |
-//! |          | length                                                                 |
+//! |          | length; up to 192 in one that has shrunk                               |
 //! | choose   | a few ranges of any aggregation, where no call may be long             |
 //!
 //! Idea: of two ranges, *young* holds the values of the shorter one and *old* those that only

@@ -32,6 +32,7 @@ use super::items::Item;
 use slidewise_core::monoid::Monoid;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 use slidewise_core::window::fifo::checks::{check_prefixes, check_suffixes, check_values};
+use slidewise_core::window::fifo::queue::SPARE;
 use slidewise_core::window::fifo::{Fifo, join, read_place, write_place};
 use slidewise_core::window::steps::Step;
 
@@ -151,7 +152,7 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
 
 /// Gives memory back that is far more than `len` entries need.
 fn trim<T>(stack: &mut Vec<T>, len: usize) {
-    if stack.capacity() > 8 * len.max(8) {
+    if stack.capacity() > SPARE * len.max(8) {
         stack.shrink_to(2 * len);
     }
 }

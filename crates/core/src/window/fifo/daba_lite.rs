@@ -12,7 +12,7 @@
 //! |          | when a window has shrunk to them                                       |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
 //! |          | partial; up to 96 until a window that grew has slid by twice its       |
-//! |          | length                                                                 |
+//! |          | length; up to 128 in one that has shrunk                               |
 //! | choose   | in order, where every single operation must be fast                    |
 //!
 //! Idea: of the two partials that `daba` keeps per entry only one is ever

@@ -19,7 +19,8 @@
 //! way. For the same reason a structure tests once per operation whether its queue is
 //! plain, and runs the whole operation by value if it is not.
 
-use super::rings::{BLOCK, Rings, fitting, is_too_large, runs_back};
+pub use super::rings::{BLOCK, SPARE};
+use super::rings::{Rings, fitting, is_too_large, runs_back};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// Entries by position. Positions rise for ever: the oldest entry is at [`Queue::head`],

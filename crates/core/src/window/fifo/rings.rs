@@ -13,8 +13,8 @@
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
 //!
-//! A full ring is followed by one of at least twice the size; one that is more than eight
-//! times too large, by a smaller one. So there are at most log₂ n rings, and:
+//! A full ring is followed by one of at least twice the size; one that is not a quarter full, by
+//! one of half the size at most, so that half as many entries must come or go before the next. So there are at most log₂ n rings, and:
 //!
 //! 4. Of the older rings, each but the first holds as many entries as it has slots, and has
 //!    at least twice as many as the one before it.
@@ -31,6 +31,9 @@ pub const MIN_RING: usize = 16;
 /// passed or too large. Up to twice as many entries may be moved then, to give back a ring
 /// far too large for them.
 pub const BLOCK: usize = 64;
+/// Memory comes back when less than one in so many slots is used: there is then room for twice
+/// the entries, and O(1) per operation pays for the next change.
+pub const SPARE: usize = 4;
 /// The number of slots of retired rings, which hold blanks, that each step drops.
 const DISPOSED: usize = 16 * BLOCK;
 
@@ -76,7 +79,7 @@ pub fn fitting(len: usize) -> usize {
 
 /// Whether a ring of `cap` slots is far too large for `len` entries.
 pub fn is_too_large(cap: usize, len: usize) -> bool {
-    cap > 8 * BLOCK && len < cap / 8
+    cap > SPARE * BLOCK && len < cap / SPARE
 }
 
 /// Hands over the entries at the positions from..to of a ring, which are not none, as runs
@@ -287,12 +290,12 @@ impl<P> Rings<P> {
             }
         }
         let len = tail - head;
-        if len < most && self.capacity() > 8 * len.max(BLOCK) {
+        if len < most && self.capacity() > SPARE * len.max(BLOCK) {
             self.compact(head, tail, blank);
         } else if is_too_large(self.last.cap, len)
             && (self.older.is_empty() || tail == self.last.start)
         {
-            self.open(fitting(4 * len), head, tail);
+            self.open(fitting(2 * len), head, tail);
         }
     }
 

@@ -37,6 +37,7 @@
 
 use std::collections::VecDeque;
 
+use super::rings::SPARE;
 use super::shared::Shared;
 use super::{Fifo, read_place, write_place};
 use crate::monoid::Selective;
@@ -146,7 +147,7 @@ fn drop_before<P>(candidates: &mut Candidates<P>, head: usize) {
         candidates.pop_front();
     }
     let (len, capacity) = (candidates.len(), candidates.capacity());
-    if capacity > 8 * len.max(8) {
+    if capacity > SPARE * len.max(8) {
         candidates.shrink_to(2 * len);
     }
 }

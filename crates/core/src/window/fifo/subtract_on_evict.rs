@@ -12,7 +12,7 @@
 //! |          | enter and leave as in two_stacks_lite                                  |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
 //! |          | partial; up to 96 until a window that grew has slid by twice its       |
-//! |          | length                                                                 |
+//! |          | length; up to 128 in one that has shrunk                               |
 //! | choose   | for integer sums and counts, where it is exact and the fastest         |
 //!
 //! Errors of floats: every subtraction adds its rounding error to the sum, where it stays

@@ -11,7 +11,7 @@
 //! |          | evict up to n − 1                                                      |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
 //! |          | partial; up to 96 until a window that grew has slid by twice its       |
-//! |          | length                                                                 |
+//! |          | length; up to 128 in one that has shrunk                               |
 //! | choose   | for throughput in order                                                |
 //!
 //! Idea: the front stack holds, for each of the older entries, the fold from it to the
