@@ -10,7 +10,10 @@ import pytest
 from pages import blocks, run_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-ELSEWHERE = ("aggregations.md", "api.md", "spark.md", "spark-streams.md")
+ELSEWHERE = (
+    *("aggregations.md", "api.md"),
+    *("spark.md", "spark-streams.md", "spark-operating.md"),
+)
 GUIDES = [
     page
     for page in sorted(DOCS.rglob("*.md"))

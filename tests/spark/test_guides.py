@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,43 @@ def test_the_guide(spark: Any, trips: Any, tmp_path: Path) -> None:
     assert [row["count"] for row in written] == [50, 50]
     assert known["features"].count() == 50
     assert known["training"].agg({"n_24h": "max"}).collect()[0][0] == 50
+
+
+def test_the_guide_for_operation(spark: Any, trips: Any, tmp_path: Path) -> None:
+    trips.write.parquet(str(tmp_path / "trips"))
+    source = str(tmp_path / "trips")
+    stream = spark.readStream.schema(TRIPS).parquet(source)
+    known: dict[str, Any] = {"spark": spark, "trips": stream}
+    names = "trips|checkpoints/blue|features-before|features-blue|features-green"
+    for block in blocks("spark-operating.md"):
+        placed = re.sub(f'"({names})"', rf'"{tmp_path}/\1"', block)
+        exec(compile(placed, "spark-operating.md", "exec"), known)
+        if "held" in known and "alerts" not in known:
+            # The rows of the last day, those of the history among them.
+            assert known["held"].count() == 50
+    assert spark.read.parquet(str(tmp_path / "features-before")).count() == 20
+    refused = known["wrong"]
+    more = spark.createDataFrame([(50, after(50), "a", 50)], TRIPS)
+    more.write.mode("append").parquet(source)
+    with pytest.raises(Exception, match="checkpoint was made for another query"):
+        refused.processAllAvailable()
+    again = (
+        known["features"]
+        .writeStream.format("parquet")
+        .option("checkpointLocation", f"{tmp_path}/checkpoints/blue")
+        .start(f"{tmp_path}/features-blue")
+    )
+    again.processAllAvailable()
+    again.stop()
+    # It went on: its history was not read again, and no row has two results.
+    answered = spark.read.parquet(str(tmp_path / "features-blue"))
+    rows = answered.orderBy("id").select("id", "n_24h").collect()
+    assert [row.n_24h for row in rows] == [row.id + 1 for row in rows]
+    assert rows[0].id == 20
+    # Spark tells listeners in a thread of its own.
+    while "watermark behind" not in known["alerts"]:
+        time.sleep(0.05)
+    spark.streams.removeListener(known["listener"])
 
 
 def test_the_guide_for_streams(spark: Any, trips: Any, tmp_path: Path) -> None:
