@@ -87,8 +87,7 @@ class Queries:
     def __post_init__(self) -> None:
         """Refuses queries that need entries in order, or entries at all."""
         for query in self.live if self.slices else ():
-            of_time = isinstance(query.window, Length) and not query.counts
-            if not of_time or query.flag is not None:
+            if query.counts or not isinstance(query.window, Length):
                 raise SpecError(
                     f"{query} needs entries, but keep='slices' keeps none: leave keep= "
                     "out, or give the query a duration"

@@ -113,8 +113,8 @@ class SharedWindow(_core.Window):
     one of the values (< 2 per part of several: range has the ends and the presence of a
     value), otherwise 2q; flat_fit, if queried after every entry, 3 for one
     range, q for ranges of all lengths or each twice the next, and 2 to 4 per range for
-    others; daba_chain at most 7q. With `queries`: one per entry, and the above per
-    slice instead of per entry.
+    others; daba_chain at most 7q. With `queries`: one per entry (two by
+    `keep="slices"`, more for late ones), and the above per slice instead of per entry.
 
     Example:
         >>> import slidewise as sw

@@ -1,9 +1,10 @@
 //! The costs of a shared plan, asserted by counting: entries are folded into slices once for
 //! all queries, and a final aggregator takes the combines of SlickDeque §4.1 per slice.
 
+use crate::common::Random;
 use crate::common::monoids::{Affine, Largest, Tally, take_combines};
 use crate::suite::full_windows::{RANGES, SLIDES, all_ranges, in_full_windows};
-use slidewise_core::monoid::Entry;
+use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
 use slidewise_core::window::fifo::slick_deque::SlickDeque;
 use slidewise_core::window::fifo::slick_deque_inv::SlickDequeInv;
@@ -157,5 +158,47 @@ fn the_rest_of_a_slice_is_folded_once() {
             assert!(spent <= most, "{spent} in turn {turn}, open: {open}");
         }
         window.check().unwrap();
+    }
+}
+
+/// The combines per entry where slices of 100 ticks are kept, of entries up to `late` behind.
+fn joins<M: Monoid<In = i64>>(monoid: M, late: i64) -> f64 {
+    const ENTRIES: i64 = 100_000;
+    let terms = ScheduleOptions {
+        late: Some(late),
+        slices: true,
+        ..ScheduleOptions::default()
+    };
+    let query = Query {
+        unit: Unit::Time,
+        range: 1000,
+        slide: 100,
+    };
+    let of = aggregator(Algorithm::FlatFit, &monoid);
+    let mut window = QueryWindow::new(monoid, of, 1);
+    window.start(Schedule::new(terms, vec![Some(query)]));
+    let mut random = Random(7);
+    take_combines();
+    for time in 0..ENTRIES {
+        let behind = random.below(late as u64 + 1) as i64;
+        window.insert(time - behind, Entry::Raw(1));
+    }
+    assert!(window.slice_count() <= 10);
+    assert!(window.len() as i64 <= 11 + (late + 100) / 100 + 1);
+    take_combines() as f64 / ENTRIES as f64
+}
+
+/// Slices that are kept in place of entries: one combine with the slice, and one with the fold of
+/// those that are open. A late entry has the leaf folded anew where all are in one.
+#[test]
+fn an_entry_joins_its_slice_for_few_combines() {
+    for spent in [joins(Affine::<0>, 0), joins(Affine::<16>, 0)] {
+        assert!(spent < 2.5, "{spent} in order");
+    }
+    for (slices, most) in [(8, 10.0), (30, 32.0), (80, 10.0), (800, 16.0)] {
+        let late = 100 * slices;
+        for spent in [joins(Tally::<0>, late), joins(Tally::<16>, late)] {
+            assert!(spent < most, "{spent} of entries {slices} slices late");
+        }
     }
 }
