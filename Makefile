@@ -37,7 +37,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 .DEFAULT_GOAL := help
 .PHONY: help dev dev-tools core-dev build-dev rust demo demo-spark test test-core test-package \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
-        test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
+        test-keyed-pairs test-one-number test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
         bench-native bench-keyed bench-queries bench-memory bench-peers bench-spark bench-streams bench-rates soak \
@@ -96,7 +96,7 @@ test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k 
 NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
            test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
            test-python-versions test-spark-versions test-miri test-sanitizer fuzz soak \
-           soak-spark reports
+           soak-spark reports test-one-number
 test-nightly: ## test at length: long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, versions
 	@echo "seed $(SEED)"
 	@for one in $(NIGHTLY); do \
@@ -127,6 +127,11 @@ FAULTS ?= 300
 test-faults: dev ## inject errors into user functions: FAULTS=300 scripts per algorithm, a million
 	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest -n 2 --timeout 0 \
 		tests/aggregations/test_custom_faults.py -q -k kth_call
+
+ONE_NUMBER ?= 200
+test-one-number: dev ## ask for the numbers of one Spec in every way: ONE_NUMBER=200 streams
+	SLIDEWISE_ONE_NUMBER=$(ONE_NUMBER) SLIDEWISE_EVERY_CASE=1 \
+		$(BIN)/pytest -n 2 tests/spec/test_one_number.py -q
 
 MINUTES ?= 10
 test-keyed-pairs: dev ## test every pair of features of keyed streams: MINUTES=10 SEED=20260101
