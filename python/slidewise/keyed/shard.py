@@ -279,9 +279,10 @@ class Shard:
         if len(idle):
             self.log.lose(pc.max(self.query.ticks(idle)).as_py())
             self.log.compact(self.index.is_held)
-            self.ids = self._new_ids()
-            for rows, _ in self.log.alive():
-                self._add_ids(rows)
+            if self.ids is not None:
+                self.ids = self._new_ids()
+                for rows, _ in self.log.alive():
+                    self._add_ids(rows)
 
     def expiring(self, watermark: int | None) -> int | None:
         """The time up to which rows are evicted now; None if it is not worth it."""
