@@ -157,6 +157,8 @@ _NAMES = {
     "quantileexactinclusive",
     "r_squared": "rsq rsquare regrr2",
     "range": "maxminusmin peaktopeak ptp",
+    "rank": "rowrank",
+    "rank(method='dense')": "denserank",
     "rolling": "rollingwindow rollingby",
     "rows": "lastrows nrows",
     "session": "sessions sessionwindow",
@@ -190,8 +192,8 @@ _WAYS = {
     "cumulativesum expanding runningsum runningtotal unbounded unboundedpreceding",
     "sw.count() with ties='rows' over windows='36500d' numbers the rows": "rownumber",
     "aggregate the list of sw.collect_distinct": "avgdistinct meandistinct sumdistinct",
-    "a table is ranked by its own library; here are sw.quantile and sw.top_k": ""
-    "cumedist denserank ntile percentrank rank rowrank",
+    "sw.percent_rank gives the share of other values below; sw.quantile values at "
+    "shares": "cumedist ntile",
     "divide sw.stddev by the square root of sw.count": "sem stderr standarderror",
     "sw.quantile takes several, as does sw.approx_quantile": "percentiles "
     "quantiles quantilesexact quantilestdigest",

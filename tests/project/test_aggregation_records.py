@@ -45,7 +45,7 @@ def test_every_record_is_that_of_a_public_function() -> None:
     """Those that `__all__` forgets would be listed last, and not be exported."""
     public = [name for name in aggregations.__all__ if name in RECORDS]
     assert list(RECORDS) == public
-    assert kinds(sketches=True) == tuple(public)
+    assert kinds(every=True) == tuple(public)
     assert set(aggregations.__all__) <= set(sw.__all__)
     assert len(set(sw.__all__)) == len(sw.__all__)
     assert len(kinds()) > 30

@@ -148,5 +148,10 @@ def test_every_nightly_recipe_is_run_and_described():
     recipes = re.search(r"^NIGHTLY := (.*)$", text, flags=re.MULTILINE)[1].split()
     workflow = (ROOT / ".github/workflows/nightly.yml").read_text()
     page = (ROOT / "docs/contributing/tests.md").read_text()
-    assert re.findall(r"^ +- ((?:test-|fuzz|soak|reports)[a-z-]*)$", workflow, re.M) == recipes
-    assert re.findall(r"^\| `((?:test-|fuzz|soak|reports)[a-z-]*)`", page, re.M) == recipes
+    assert (
+        re.findall(r"^ +- ((?:test-|fuzz|soak|reports)[a-z-]*)$", workflow, re.M)
+        == recipes
+    )
+    assert (
+        re.findall(r"^\| `((?:test-|fuzz|soak|reports)[a-z-]*)`", page, re.M) == recipes
+    )

@@ -46,7 +46,7 @@ COLUMNS = ("column", "of", "by", "x", "y")
 def catalogue() -> list[Any]:
     """Every aggregation, by every combination of its options."""
     found = []
-    for kind in kinds(sketches=True):
+    for kind in kinds(every=True):
         make = getattr(aggregations, kind)
         names = [*inspect.signature(make).parameters]
         columns = {name: name for name in names if name in COLUMNS}

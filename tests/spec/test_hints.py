@@ -246,7 +246,6 @@ def test_the_arguments_that_are_meant_are_there() -> None:
         "exp",
         "mid",
         "sem",
-        "rank",
         "rename",
         "round",
         "label",

@@ -236,7 +236,7 @@ def test_own_windows_are_part_of_a_spec() -> None:
     assert two.hash != one.hash
 
 
-@pytest.mark.parametrize("kind", kinds(sketches=True))
+@pytest.mark.parametrize("kind", kinds(every=True))
 def test_every_aggregation_takes_windows(kind: str) -> None:
     make = getattr(aggregations, kind)
     names = inspect.signature(make).parameters

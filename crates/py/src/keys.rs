@@ -36,6 +36,7 @@ pub(crate) struct QueryPoints<'py> {
     groups: Option<Bound<'py, PyAny>>,
     arrival: Option<Bound<'py, PyAny>>,
     own: Option<Bound<'py, PyAny>>,
+    leaves_out: bool,
 }
 
 impl QueryPoints<'_> {
@@ -46,7 +47,11 @@ impl QueryPoints<'_> {
             .map(|own| NumberArray::import_keys(&own, "own rows"));
         let own = own.transpose()?;
         match own.as_ref().is_none_or(|own| own.len() == keys.len()) {
-            true => Ok(SortKeys { own, ..keys }),
+            true => Ok(SortKeys {
+                own,
+                leaves_out: self.leaves_out,
+                ..keys
+            }),
             false => Err(PyValueError::new_err("own rows differ in length")),
         }
     }
@@ -60,6 +65,7 @@ pub(crate) struct SortKeys {
     groups: Option<UInt32Array>,
     arrival: Option<Int64Array>,
     own: Option<Int64Array>,
+    leaves_out: bool,
 }
 
 fn slice(keys: &Option<Int64Array>) -> Option<&[i64]> {
@@ -83,6 +89,7 @@ impl SortKeys {
             groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: column(arrival, "arrival")?,
             own: None,
+            leaves_out: false,
         };
         if keys.lengths().all(|length| length == keys.len()) {
             return Ok(keys);
@@ -119,6 +126,7 @@ impl SortKeys {
             groups: self.groups(),
             arrival: self.arrival(),
             own: self.own().map(|rows| OwnRows { rows, first: 0 }),
+            leaves_out: self.leaves_out,
         }
     }
 

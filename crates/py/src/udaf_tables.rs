@@ -56,7 +56,7 @@ pub(crate) fn rolling_udaf_column<'py>(
     };
     let rows = request.answer_count();
     // Tables with history, an order of arrival or windows without their row use pending terms.
-    let whole = request.at.is_none_or(|at| at.own.is_none());
+    let whole = request.at.is_none_or(|at| at.left_out().is_none());
     if whole && history == 0 && request.arrival.is_none() {
         let functions = udafs[0].functions()?;
         return Eager::new(&udaf_calls, &functions, (spans.len(), rows)).run(&request, values);

@@ -27,6 +27,7 @@ from slidewise.aggregations.holistic import *
 from slidewise.aggregations.lists import *
 from slidewise.aggregations.moments import *
 from slidewise.aggregations.order import *
+from slidewise.aggregations.ranks import *
 from slidewise.aggregations.records import arrange
 from slidewise.aggregations.regression import *
 from slidewise.aggregations.sequences import *
@@ -99,6 +100,8 @@ __all__ = [  # noqa: RUF022 - not the order of the alphabet
     "quantile",
     "median",
     "mode",
+    "rank",
+    "percent_rank",
     "value_counts",
     "entropy",
     "histogram",

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Self
 
 import slidewise._core as _core
-from slidewise.aggregations.records import RECORDS, Record, kinds
+from slidewise.aggregations.records import RECORDS, Record
 from slidewise.aggregations.scalars import BYTES, as_int
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
@@ -18,9 +18,12 @@ from slidewise.hints import suggest_name
 __all__ = ["Aggregation"]
 
 _MAX_K = 1_000
-# The values of `hold=` and `edge=`, the default first.
-_HOLDS = ("previous", "linear")
-_EDGES = ("carry", "first")
+# The values of parameters that are one of a few, the default first.
+_CHOICES = {
+    "hold": ("previous", "linear"),
+    "edge": ("carry", "first"),
+    "method": ("average", "min", "max", "dense"),
+}
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
@@ -98,6 +101,7 @@ class Aggregation:
         k: The number of values, for `top_k` and the like.
         q: The quantile from 0 to 1, for `quantile`; or several.
         interpolation: How `quantile` interpolates between two values.
+        method: How `rank` ranks equal values: "average", "min", "max" or "dense".
         top: The most values that `value_counts` lists; None for all.
         edges: The edges of the bins of a `histogram`.
         unit: The unit of time of a `rate` or `slope`; None for one second, or 1 for
@@ -130,19 +134,21 @@ class Aggregation:
     windows: Any = field(default=None, kw_only=True)
     q: float | tuple[float, ...] = field(default=0.5, kw_only=True)
     interpolation: str = field(default="linear", kw_only=True)
+    method: str = field(default=_CHOICES["method"][0], kw_only=True)
     top: int | None = field(default=None, kw_only=True)
     edges: tuple[float, ...] = field(default=(), kw_only=True)
     unit: str | int | timedelta | None = field(default=None, kw_only=True)
     half_life: Any = field(default=None, kw_only=True)
-    hold: str = field(default=_HOLDS[0], kw_only=True)
-    edge: str = field(default=_EDGES[0], kw_only=True)
+    hold: str = field(default=_CHOICES["hold"][0], kw_only=True)
+    edge: str = field(default=_CHOICES["edge"][0], kw_only=True)
 
     def __post_init__(self) -> None:
         given: object = self.kind
         record = RECORDS.get(given) if isinstance(given, str) else None
         if record is None or not record.is_built_in:
-            hint = suggest_name(str(self.kind), kinds())
-            known = ", ".join(kinds())
+            names = [name for name, each in RECORDS.items() if each.is_built_in]
+            hint = suggest_name(str(self.kind), names)
+            known = ", ".join(names)
             raise SpecError(
                 f"unknown aggregation {self.kind!r}{hint or f'; there are {known}'}"
             )
@@ -166,7 +172,7 @@ class Aggregation:
         self._check_edges()
         self._check_unit()
         self._check_half_life()
-        self._check_areas()
+        self._check_choices()
 
     def _check_names(self) -> None:
         for column in (self.of, self.by):
@@ -295,16 +301,15 @@ class Aggregation:
             )
         object.__setattr__(self, "half_life", given)
 
-    def _check_areas(self) -> None:
-        for name, known in (("hold", _HOLDS), ("edge", _EDGES)):
+    def _check_choices(self) -> None:
+        for name, known in _CHOICES.items():
             given = getattr(self, name)
             if name not in self.record.parameters:
                 if given != known[0]:
                     raise SpecError(f"{self.kind}() takes no {name}=")
             elif given not in known:
-                raise SpecError(
-                    f"{name}= is {known[0]!r} or {known[1]!r}; got {given!r:.60}"
-                )
+                shown = " or ".join(map(repr, known))
+                raise SpecError(f"{name}= is {shown}; got {given!r:.60}")
 
     @property
     def rows_of_half_life(self) -> int | None:
@@ -353,6 +358,21 @@ class Aggregation:
             f"{self!r} needs the last entry at or before the start of each window, "
             "which only tables have: give edge='first' to begin at the first entry of "
             "the window"
+        )
+
+    @property
+    def row_error(self) -> str:
+        """The message where windows are not those of rows.
+
+        Example:
+            >>> import slidewise as sw
+            >>> print(sw.rank("x").row_error)
+            rank('x') ranks the value of a row in its window, and here is no row: use...
+        """
+        return (
+            f"{self!r} ranks the value of a row in its window, and here is no row: use "
+            "rolling over the rows, KeyedWindows with emit='final' or 'arrival', or "
+            "query with plus="
         )
 
     @property
@@ -509,7 +529,7 @@ class Aggregation:
         for name in ("unit", "half_life"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
-        for name, known in (("hold", _HOLDS), ("edge", _EDGES)):
+        for name, known in _CHOICES.items():
             if getattr(self, name) != known[0]:
                 parts.append(f"{name}={getattr(self, name)!r}")
         return f"{self._called}({', '.join([*parts, *self._shown_options])})"

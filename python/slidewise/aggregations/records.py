@@ -72,6 +72,7 @@ class Record:
             such a difference as a float; "rate", per `unit`; or "".
         ended: Whether a result depends on the end of its window, too.
         sparse: Whether a result may be null over some values, as over too few.
+        needs_row: Whether a result is of the value of the row whose window it is.
         objects: Its functions over Python objects, given `k`; None if it has none.
         finish: Makes its result from the core's list of values, or None.
         grouped: Whether its answers depend on how rows are grouped, within an error.
@@ -99,6 +100,7 @@ class Record:
     scale: str = ""
     ended: bool = False
     sparse: bool = False
+    needs_row: bool = False
     objects: Callable[[int], Any] | None = None
     finish: Callable[[list[Any]], Any] | None = None
     grouped: bool = False
@@ -147,8 +149,13 @@ def arrange(names: Iterable[str]) -> None:
             RECORDS[name] = RECORDS.pop(name)
 
 
-def kinds(*, sketches: bool = False) -> tuple[str, ...]:
-    """The names of the built-in aggregations, and after them those of sketches."""
+def kinds(*, every: bool = False) -> tuple[str, ...]:
+    """The names of the built-in aggregations that all windows have.
+
+    With `every` also those that need a row, and sketches.
+    """
     return tuple(
-        name for name, record in RECORDS.items() if record.is_built_in or sketches
+        name
+        for name, record in RECORDS.items()
+        if every or (record.is_built_in and not record.needs_row)
     )

@@ -75,7 +75,7 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=KIND[:COLUMN[:BY]]",
         help="what to compute (may be repeated), such as n=count, avg=mean:price, "
         "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
-        f"{' '.join(kinds(sketches=True))}",
+        f"{' '.join(kinds(every=True))}",
     )
     parser.add_argument(
         "--arrival",
@@ -337,7 +337,7 @@ def _aggregation(what: str) -> Aggregation:
     if len(parts) > 3:
         raise SpecError("too many parts, and a colon in a column's name is written \\:")
     kind, of, last = (*parts, "", "")[:3]
-    if kind not in kinds(sketches=True):
+    if kind not in kinds(every=True):
         raise _unknown(kind)
     record = RECORDS[kind]
     if record.second not in ("", "time") or not record.parameters:
@@ -352,7 +352,7 @@ def _aggregation(what: str) -> Aggregation:
 
 
 def _unknown(kind: str) -> SpecError:
-    known = kinds(sketches=True)
+    known = kinds(every=True)
     hint = suggest_name(kind, known, _as_option).removeprefix(": ")
     shown = f" ({hint})" if hint else ""
     return SpecError(

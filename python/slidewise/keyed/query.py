@@ -510,12 +510,17 @@ class KeyedQuery:
         table = self.timed(table)
         return table, KernelCall(frame(table), spec, history=history)
 
-    def answer_points(self, rows: pa.Table, points: pa.Table) -> list[pa.Array]:
-        """The results of rows at query points, a table of times and keys."""
+    def answer_points(
+        self, rows: pa.Table, points: pa.Table, own: pa.Array | None = None
+    ) -> list[pa.Array]:
+        """The results of rows at query points, a table of times and keys.
+
+        `own` are the numbers of the rows that the points are, if they are rows.
+        """
         _, request = self.request([rows])
         request.name_row = self.naming(points)
         at = query_points_of(frame(points), request, self.spec_of_points)
-        return _columns(request, at)
+        return _columns(request, replace(at, own=own))
 
     def naming(self, rows: pa.Table) -> Callable[[int], str]:
         """A function that names a row in messages, by key and time."""
@@ -570,7 +575,7 @@ class KeyedQuery:
         spec = derive(self.spec, arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(self._numbered(rows))
-        numbers = [new[NUMBER]] if self.spec.exclude else []
+        numbers = [new[NUMBER]] if self.spec.asks_for_rows else []
         new = self.stored(new).append_column(ARRIVAL, self.arrivals(new))
         new = append_columns(new, [NUMBER] * len(numbers), numbers)
         before = 0 if self.spec.arrival is None else EARLIEST
@@ -583,7 +588,7 @@ class KeyedQuery:
 
     def _numbered(self, rows: pa.Table) -> pa.Table:
         """New rows with their numbers, if they are to be found among others."""
-        if not self.spec.exclude:
+        if not self.spec.asks_for_rows:
             return rows
         return rows.append_column(NUMBER, row_numbers(len(rows)).cast(pa.int64()))
 
@@ -596,10 +601,11 @@ class KeyedQuery:
         _, request = self.request([both], spec)
         request.name_row = self.naming(points)
         at = query_points_of(frame(points), request, spec)
-        if spec.exclude:
+        if spec.asks_for_rows:
             numbers = row_numbers(len(points)).cast(pa.int64())
             own = pc.index_in(numbers, one_array(both.column(NUMBER)))
-            at = replace(at, own=own.cast(pa.int64()))
+            own, out = own.cast(pa.int64()), spec.exclude is not None
+            at = replace(at, own=own, leaves_out=out)
         return _columns(request, at)
 
     def arrivals(self, rows: pa.Table) -> pa.Array:

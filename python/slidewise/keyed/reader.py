@@ -31,7 +31,7 @@ from slidewise.spec.outputs import query_column, until_column
 from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.spec.windows.base import Window
 from slidewise.table.batched_rolling import describe_row
-from slidewise.table.encoding import one_column
+from slidewise.table.encoding import one_column, row_numbers
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 
@@ -367,7 +367,12 @@ class RowReader:
             pc.index_in(part, keys).cast(_CODE) for part in (codes, theirs)
         )
         table = query.timed(rows)
-        ends = QueryPoints(points.ticks, None, theirs, None, "query")
+        own = None
+        if points.plus is not None:
+            # The extra rows are the last ones.
+            own = row_numbers(len(rows)).slice(len(rows) - len(points))
+            own = own.cast(pa.int64())
+        ends = QueryPoints(points.ticks, None, theirs, None, "query", own=own)
         call = KernelCall(frame(table), spec)
         call.groups = codes
         call.name_row = named_by(points, query)

@@ -42,6 +42,8 @@ __all__ = [
 LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update", "change", "none")
 _CORRECT = Argument("late_rows", "correct")
+# The rows that no query points are.
+_NO_ROWS = pa.array([], pa.int64())
 
 
 def check_emit(emit: object, spec: Spec) -> None:
@@ -80,6 +82,12 @@ def refuse_ended(spec: Spec, given: Argument) -> None:
                 given,
                 f" asks when results change, but those of {agg!r} change with the "
                 "time: leave it out, or compute that in a Spec of its own",
+            )
+        if agg.record.needs_row:
+            raise SpecError(
+                given,
+                f" asks when results change, which {agg!r} does not tell: leave it "
+                "out, or compute that in a Spec of its own",
             )
 
 
@@ -146,15 +154,16 @@ def checked(query: KeyedQuery) -> KeyedQuery:
     if query.emit == "none":
         queried = query.spec_over(tuple(w.as_query() for w in query.spec.windows))
         _, request = query.request([], queried)
-        request.compute(
-            query_points_of(frame(query.query_points(rows)), request, queried)
-        )
+        at = query_points_of(frame(query.query_points(rows)), request, queried)
+        request.compute(replace(at, own=_NO_ROWS))
         return query
     if query.emit == "slide":
         results = answer_none(query)
     else:
         points = query.query_points(rows)
-        answers = query.answer_points(empty_table(query.stored_schema), points)
+        answers = query.answer_points(
+            empty_table(query.stored_schema), points, _NO_ROWS
+        )
         results = query.answered(rows, answers)
     output = query.marked(results).schema
     refuse_duplicates(output.names)
@@ -239,9 +248,7 @@ def _refuse_declared_order(query: KeyedQuery) -> None:
 def _check_streamable(query: KeyedQuery) -> None:
     """Checks that results can be computed while rows arrive."""
     spec = query.spec
-    for _, agg in spec.aggs:
-        if agg.carries:
-            raise SpecError(agg.carry_error)
+    _check_aggregations(query)
     if query.emit == "change":
         refuse_ended(spec, Argument("emit", query.emit))
     for window in spec.windows:
@@ -294,6 +301,14 @@ def _check_ids(spec: Spec) -> None:
                 "keep the id of every row for ever: give windows of a length, or drop "
                 "duplicates from the source",
             )
+
+
+def _check_aggregations(query: KeyedQuery) -> None:
+    for _, agg in query.spec.aggs:
+        if agg.carries:
+            raise SpecError(agg.carry_error)
+        if agg.record.needs_row and query.emits_keys:
+            raise SpecError(agg.row_error)
 
 
 def _check_reaching(query: KeyedQuery) -> None:

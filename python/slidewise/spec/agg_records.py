@@ -139,7 +139,7 @@ def shorten(value: object) -> str:
 
 
 def _function(kind: str) -> Callable[..., Aggregation]:
-    known = kinds(sketches=True)
+    known = kinds(every=True)
     if kind not in known:
         hint = suggest_name(kind, known, _in_a_file) or f"; there are {known}"
         raise SpecError(f"unknown kind {shorten(kind)} of aggregation{hint}")

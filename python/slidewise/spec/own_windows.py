@@ -11,7 +11,12 @@ from slidewise.spec.query import as_given
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import RollingLike, rolling_windows
 
-__all__ = ["all_have_windows", "refuse_own_windows", "windows_of"]
+__all__ = [
+    "all_have_windows",
+    "refuse_own_windows",
+    "refuse_row_needed",
+    "windows_of",
+]
 
 Aggs = tuple[tuple[str, Aggregation], ...]
 _TWICE = "windows= of {}, {{}}, is there twice: give each once"
@@ -33,6 +38,13 @@ def refuse_own_windows(aggs: Aggs) -> None:
                 "all aggregations: leave its windows= out, or give it in a call of "
                 "its own"
             )
+
+
+def refuse_row_needed(aggs: Aggs) -> None:
+    """Refuses aggregations of the value of a row, where windows have none."""
+    for _, agg in aggs:
+        if agg.record.needs_row:
+            raise SpecError(agg.row_error)
 
 
 def windows_of(

@@ -36,6 +36,7 @@ from slidewise.spec.outputs import covers, outputs_of
 from slidewise.spec.own_windows import (
     all_have_windows,
     refuse_own_windows,
+    refuse_row_needed,
     windows_of,
 )
 from slidewise.spec.query import Query
@@ -374,6 +375,7 @@ class Spec:
         check_bool(empty, "empty")
         several, aggregations = given.get("windows"), check_aggs(aggs)
         refuse_own_windows(aggregations)
+        refuse_row_needed(aggregations)
         spec = cls._of(
             on=check_column_name(on, "on"),
             by=check_columns(by, "by"),
@@ -412,6 +414,12 @@ class Spec:
         """Whether lengths are in the units of integer times."""
         lengths = (window.timed for window in self.windows)
         return any(each is not None and each.kind == "integer" for each in lengths)
+
+    @cached_property
+    def asks_for_rows(self) -> bool:
+        """Whether a result depends on which row its window is of."""
+        ranks = any(agg.record.needs_row for _, agg in self.aggs)
+        return ranks or self.exclude is not None
 
     @cached_property
     def results(self) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
+from slidewise.spec.arguments import check_column_name, check_columns
 from slidewise.spec.features import Features, parts_of
-from slidewise.spec.spec import Spec, check_column_name, check_columns
+from slidewise.spec.own_windows import refuse_row_needed
+from slidewise.spec.spec import Spec
 from slidewise.table.encoding import decode_dictionary, group_codes
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.key_types import cast_key
@@ -88,6 +90,9 @@ def columns_of_points(
                 Argument("at"),
                 ", which is missing: add it, or leave this out",
             )
+    if at is not None:
+        for part in parts_of(spec):
+            refuse_row_needed(part.aggs)
     keys = _keys_of_parts(spec, at_by)
     pairs = zip(parts_of(spec), keys, strict=True)
     return [PointColumns.of(part, at_on, by) for part, by in pairs]

@@ -367,8 +367,9 @@ def _query_points(
         arrival=some(request.arrival),
         noun="row",
         own=some(row_numbers(len(request.times.ticks)).cast(pa.int64()))
-        if request.spec.exclude
+        if request.spec.asks_for_rows
         else None,
+        leaves_out=request.spec.exclude is not None,
     )
 
 

@@ -170,11 +170,18 @@ class KernelCall(Binding):
             None if column is None else column.slice(self.history)
             for column in self.rows
         ]
-        own = None
-        if self.spec.exclude:
-            own = row_numbers(len(self.times.ticks)).cast(pa.int64())
-            own = own.slice(self.history)
-        return QueryPoints(keys[0], None, keys[1], keys[2], "row", own=own)
+        return QueryPoints(
+            *(keys[0], None, keys[1], keys[2], "row"),
+            own=self._own_rows,
+            leaves_out=self.spec.exclude is not None,
+        )
+
+    @cached_property
+    def _own_rows(self) -> pa.Array | None:
+        """The numbers of the rows after the history, if results need them."""
+        if not self.spec.asks_for_rows:
+            return None
+        return row_numbers(len(self.times.ticks)).cast(pa.int64()).slice(self.history)
 
     def _among_peers(self, at: int, points: QueryPoints, rows: pa.Array) -> QueryPoints:
         """The windows of some rows, each up to its row, as positions."""
@@ -211,6 +218,7 @@ class KernelCall(Binding):
             by_position=True,
             times=self.times.ticks.slice(self.history),
             since=None if since is None else since.slice(self.history),
+            own=self._own_rows,
         )
 
     def _ends_at_points(self, window: Window, points: QueryPoints) -> QueryPoints:

@@ -76,6 +76,7 @@ class KernelPass:
                 `min_rows` makes it null.
         """
         table, points = self.table, self.points
+        self._refuse_without_row()
         # As of arrival the rows of a key are in table order.
         shares = self.spec.is_hopping or (table.sorts_once and not table.arrivals)
         rows, layout = table.rows, table.layout if shares else None
@@ -114,6 +115,14 @@ class KernelPass:
         found = [dict(zip(calls, window, strict=True)) for window in answers]
         named = ((at, calls[call], row, value) for at, call, row, value in beyond)
         return self.decode(dict(zip(self.windows, found, strict=True)), named)
+
+    def _refuse_without_row(self) -> None:
+        """Refuses aggregations of the own row of each window at points that are none."""
+        if self.points is None or self.points.own is not None:
+            return
+        for _, agg in compress(self.spec.aggs, self.table.covering(self.windows[0])):
+            if agg.record.needs_row:
+                raise SpecError(agg.row_error)
 
     def _span(self, at: int) -> Span:
         """The span of a window in this pass."""

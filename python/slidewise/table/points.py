@@ -22,8 +22,9 @@ class QueryPoints:
         times: The ends in ticks, where `ends` are positions.
         since: The starts in ticks, where `starts` are positions of windows that begin
             at a time.
-        own: The number of the row that each point is, which its window leaves out; None
-            if they are not rows, or windows hold theirs.
+        own: The number of the row that each point is; None if they are not rows, or
+            results do not depend on these.
+        leaves_out: Whether windows leave out the row of their point.
     """
 
     ends: pa.Array
@@ -35,6 +36,7 @@ class QueryPoints:
     times: pa.Array | None = None
     since: pa.Array | None = None
     own: pa.Array | None = None
+    leaves_out: bool = False
 
     @property
     def in_ticks(self) -> pa.Array:

@@ -30,8 +30,10 @@ ROW, BATCH = "_row_of_the_check", "_batch_of_the_check"
 
 
 def can_be_queried(spec: Spec) -> bool:
-    """Whether `query` means a `rolling(at=)`: not for windows that end with a row."""
-    return not any(window.leaves_whole or window.needs_row for window in spec.windows)
+    """Whether `query` means a `rolling(at=)`: not for what needs a row."""
+    ranks = any(agg.record.needs_row for _, agg in spec.aggs)
+    end = any(window.leaves_whole or window.needs_row for window in spec.windows)
+    return not (ranks or end)
 
 
 def key_of(point: pa.Table, spec: Spec) -> dict[str, Any]:

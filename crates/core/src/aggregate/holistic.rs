@@ -114,6 +114,68 @@ impl Quantile {
     }
 }
 
+/// How a value is ranked among others; equal ones are peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RankMethod {
+    /// The mean of the ranks of its peers.
+    Average,
+    /// The least of them: SQL's RANK.
+    Min,
+    Max,
+    /// The number of different values up to it: SQL's DENSE_RANK.
+    Dense,
+    /// SQL's PERCENT_RANK.
+    Percent,
+}
+
+/// The values of a window as seen from one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The numbers of values, and of different ones, that are less.
+    pub less: usize,
+    pub different: usize,
+    /// The number of its peers and itself.
+    pub equal: usize,
+    /// The number of all values.
+    pub count: usize,
+}
+
+impl RankMethod {
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "average" => Self::Average,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "dense" => Self::Dense,
+            "percent" => Self::Percent,
+            _ => return None,
+        })
+    }
+
+    /// Whether a rank may lie between two integers.
+    pub fn is_fraction(self) -> bool {
+        matches!(self, Self::Average | Self::Percent)
+    }
+
+    #[inline]
+    pub fn answer<T>(self, standing: Standing) -> Answer<T> {
+        let Standing {
+            less,
+            different,
+            equal,
+            count,
+        } = standing;
+        match self {
+            Self::Average => Answer::F64(less as f64 + (equal + 1) as f64 / 2.0),
+            Self::Min => Answer::I64(less as i64 + 1),
+            Self::Max => Answer::I64((less + equal) as i64),
+            Self::Dense => Answer::I64(different as i64 + 1),
+            Self::Percent if count == 1 => Answer::F64(0.0),
+            Self::Percent => Answer::F64(less as f64 / (count - 1) as f64),
+        }
+    }
+}
+
 /// The value a share `fraction` of the way from one word's value to another's, rounded as
 /// numpy rounds it.
 #[inline]
@@ -183,6 +245,8 @@ pub fn answer_over<T>(kind: Kind, dtype: DType, words: &mut [i64]) -> Answer<T> 
             let runs = words.chunk_by(|a, b| a == b);
             entropy_of(runs.map(count_of).collect())
         }
+        // A window without a row.
+        Kind::Rank(_) => Answer::Null,
         _ => unreachable!("{kind:?} is not holistic"),
     }
 }

@@ -6,7 +6,7 @@
 use super::DType;
 use super::bins::Edges;
 use super::decay::{Decayed, HalfLife};
-use super::holistic::Quantile;
+use super::holistic::{Quantile, RankMethod};
 use super::native::{self, NativeLower};
 use super::sketch::SketchRequest;
 
@@ -121,6 +121,8 @@ pub enum Kind {
     /// The most frequent value; of several, the smallest.
     Mode,
     Quantile(Quantile),
+    /// Of the value of the row that a query point is; missing where it is none.
+    Rank(RankMethod),
     /// Over the hashes of values; for hitters over values and their hashes, for quantiles
     /// over numbers.
     Sketch(SketchRequest),
@@ -201,6 +203,7 @@ impl Kind {
                 | Self::Entropy
                 | Self::Mode
                 | Self::Quantile(_)
+                | Self::Rank(_)
         )
     }
 
@@ -298,6 +301,9 @@ impl Kind {
         }
         if let Some(which) = name.strip_prefix("quantile ") {
             return Quantile::parse(which).map(Self::Quantile);
+        }
+        if let Some(method) = name.strip_prefix("rank ") {
+            return RankMethod::parse(method).map(Self::Rank);
         }
         if let Some(edges) = name.strip_prefix("histogram ") {
             return Edges::parse(edges).map(Self::Histogram);
@@ -403,6 +409,8 @@ impl AggSpec {
             }
             Kind::Any | Kind::All => AnswerType::Bool,
             Kind::Quantile(quantile) if !quantile.picks() => AnswerType::F64,
+            Kind::Rank(method) if method.is_fraction() => AnswerType::F64,
+            Kind::Rank(_) => AnswerType::I64,
             Kind::Mean
             | Kind::Variance
             | Kind::Stddev

@@ -255,7 +255,8 @@ impl AggSpec {
             | Kind::ValueCounts { .. }
             | Kind::Entropy
             | Kind::Mode
-            | Kind::Quantile(_) => unreachable!("no monoid"),
+            | Kind::Quantile(_)
+            | Kind::Rank(_) => unreachable!("no monoid"),
         }
         lower
     }

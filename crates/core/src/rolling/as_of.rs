@@ -30,7 +30,7 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
         .iter()
         .any(|span| !matches!(span.length, Length::Rows(_)))
     {
-        match query_points.own {
+        match query_points.left_out() {
             Some(own) => by_time_without(group, steps, (query_points, own), spans, answers)?,
             None => by_time(group, steps, query_points, spans, answers)?,
         }
@@ -41,7 +41,7 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
                 by_earlier_rows(group, steps, query_points, (index, *span), answers)?;
                 continue;
             }
-            match query_points.own {
+            match query_points.left_out() {
                 Some(own) => by_rows_without(group, steps, own, (index, count), answers)?,
                 None => by_rows(group, steps, (index, count), answers)?,
             }
@@ -164,7 +164,7 @@ fn by_earlier_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
             ArrivalStep::Query { point } => point,
         };
         let own = query_points
-            .own
+            .left_out()
             .map(|own| positions.of_rows[&own.of(point)]);
         let now = query_points.times[point];
         let window = arrived.window(span, now, own, |at| positions.times[at]);

@@ -249,8 +249,8 @@ fn rolling_sorted(
 ) -> Result<(), Error> {
     // Kernels read the ends of windows, and a table without rows has none.
     // Windows that leave a row out are no ranges.
-    let own = request.at.and_then(|at| at.own);
-    let whole = request.arrival.is_none() && !request.times.is_empty() && own.is_none();
+    let out = request.at.and_then(|at| at.left_out());
+    let whole = request.arrival.is_none() && !request.times.is_empty() && out.is_none();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
         .partition(|(_, agg)| agg.kind.is_holistic() || holistic::supports(request, agg));

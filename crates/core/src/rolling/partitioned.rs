@@ -32,6 +32,7 @@ struct PermutedPoints<'a> {
     arrival: Option<Cow<'a, [i64]>>,
     /// The positions of their own rows.
     own: Option<Vec<i64>>,
+    leaves_out: bool,
 }
 
 /// Groups and spans of a request.
@@ -237,6 +238,7 @@ impl<'a> PermutedPoints<'a> {
         });
         Ok(Self {
             own,
+            leaves_out: query_points.leaves_out,
             times,
             since: permute(query_points.since)?,
             arrival: permute(query_points.arrival)?,
@@ -258,6 +260,7 @@ impl<'a> PermutedPoints<'a> {
                 rows: &own[range],
                 first: first as i64,
             }),
+            leaves_out: self.leaves_out,
         };
         (query_points, starts)
     }

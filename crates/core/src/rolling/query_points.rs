@@ -20,8 +20,10 @@ pub struct QueryPoints<'a> {
     pub groups: Option<&'a [u32]>,
     /// Only rows that arrived no later count; present if the rows have an order of arrival.
     pub arrival: Option<&'a [i64]>,
-    /// The row of the table that each point is, which its window leaves out; `ties` apply.
+    /// The row of the table that each point is.
     pub own: Option<OwnRows<'a>>,
+    /// Whether the window of a point leaves out its own row; `ties` apply.
+    pub leaves_out: bool,
 }
 
 /// Rows of a table, by number.
@@ -47,7 +49,13 @@ impl<'a> QueryPoints<'a> {
             groups: request.groups,
             arrival: request.arrival,
             own: None,
+            leaves_out: false,
         }
+    }
+
+    /// The rows that windows leave out, if they do.
+    pub fn left_out(&self) -> Option<OwnRows<'a>> {
+        self.own.filter(|_| self.leaves_out)
     }
 
     /// Whether these are the rows of a request themselves.
@@ -104,7 +112,7 @@ impl<'a> Ranges<'a> {
             rows: points.rows.as_deref(),
             starts: &points.starts,
         };
-        let own = query_points.own.map(|own| (own, sorted.positions()));
+        let own = query_points.left_out().map(|own| (own, sorted.positions()));
         let ends = sorted.starts.windows(2).zip(points.starts.windows(2));
         for (rows, range) in ends {
             let (mut lo, mut hi) = (rows[0], rows[0]);

@@ -226,6 +226,7 @@ fn expected(
             groups: Some(&queried),
             arrival: None,
             own: None,
+            leaves_out: false,
         }),
         overflow: Overflow::Null,
         ..Request::new(&rows.times, &columns[..width], aggs, spans)

@@ -212,6 +212,7 @@ pub(super) fn request<'a>(
             groups: points.groups.as_deref(),
             arrival: None,
             own: None,
+            leaves_out: false,
         }),
         ..Request::new(&table.times, columns, aggs, spans)
     }

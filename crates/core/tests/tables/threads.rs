@@ -141,6 +141,7 @@ fn answers_do_not_depend_on_the_number_of_threads(groups: u64, sorted: bool) {
         groups: Some(&queried.groups),
         arrival: None,
         own: None,
+        leaves_out: false,
     };
     let arrived = QueryPoints {
         arrival: Some(&queried.arrival),

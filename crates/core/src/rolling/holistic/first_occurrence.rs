@@ -111,7 +111,7 @@ impl WindowMultiset for FirstOccurrence<'_> {
         }
     }
 
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let rows = self.firsts.iter().map(|position| self.cell(*position));
         put(self.agg, Answer::List(rows.collect()));
     }

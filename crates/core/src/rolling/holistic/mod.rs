@@ -9,6 +9,7 @@
 //! - distinct counts: counts by code ([`DistinctCounts`])
 //! - values with their counts: a tree of counts and ranks ([`CountOrder`])
 //! - entropies: counts by code, and how many values have each ([`CountsOfCounts`])
+//! - ranks of the row's own value: counts by rank with their sums ([`OwnRanks`])
 //! - positions of extremes: a deque of candidates ([`MonotonicDeque`]); whole tables only
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
 //!   tables only
@@ -25,6 +26,7 @@ mod codes;
 mod first_occurrence;
 mod monotonic_deque;
 mod multiset;
+mod own_ranks;
 mod rank_chunk;
 mod sliding_hll;
 
@@ -39,6 +41,7 @@ use crate::aggregate::{AggSpec, DType, Kind};
 use first_occurrence::FirstOccurrence;
 use monotonic_deque::MonotonicDeque;
 use multiset::{CountOrder, CountsOfCounts, DistinctCounts, ModeTree, RankSet, WindowMultiset};
+use own_ranks::OwnRanks;
 use sliding_hll::SlidingHll;
 
 /// Whether a multiset answers an aggregation faster than its monoid.
@@ -49,7 +52,7 @@ pub(super) fn supports(request: &Request<'_>, agg: &AggSpec) -> bool {
         first_occurrence::supports,
     ];
     // These take rows in order; a window that leaves a row out does not.
-    let whole = request.at.is_none_or(|at| at.own.is_none());
+    let whole = request.at.is_none_or(|at| at.left_out().is_none());
     whole && known.iter().any(|supports| supports(request, agg))
 }
 
@@ -238,18 +241,21 @@ impl HolisticRun<'_, '_, '_> {
         if any(|kind| kind == Kind::Entropy) {
             self.spans(&mut CountsOfCounts::new(column, aggs))?;
         }
+        if any(|kind| matches!(kind, Kind::Rank(_))) {
+            self.spans(&mut OwnRanks::new(column, aggs))?;
+        }
         Ok(())
     }
 
     fn spans<B: WindowMultiset>(&mut self, multiset: &mut B) -> Result<(), Error> {
-        let positions = match self.steps {
-            Some(_) => self.positions(),
-            None => Vec::new(),
+        let positions = match self.steps.is_some() || B::ASKS_FOR_ROWS {
+            true => self.positions(),
+            false => Vec::new(),
         };
         for (index, span) in self.request.spans.iter().enumerate() {
             match (self.steps, span.length) {
                 (None, _) => match Ranges::new(self.request, self.sorted, *span) {
-                    Some(ranges) => self.ranges(multiset, index, &ranges)?,
+                    Some(ranges) => self.ranges(multiset, index, &ranges, &positions)?,
                     None => self.whole(multiset, index, *span)?,
                 },
                 (Some(steps), Length::Rows(_)) if ends_before_latest(*span) => {
@@ -276,11 +282,25 @@ impl HolisticRun<'_, '_, '_> {
         positions
     }
 
+    /// The position of the row that a query point is, if a multiset asks for it.
+    #[inline]
+    fn own<B: WindowMultiset>(&self, point: usize, positions: &[usize]) -> Option<usize> {
+        if !B::ASKS_FOR_ROWS {
+            return None;
+        }
+        match self.request.at {
+            None => Some(positions[point]),
+            Some(at) => at.own.map(|own| positions[own.of(point)]),
+        }
+    }
+
+    /// Puts the answers for a row or point; `own` is its position, if it is a row.
     fn put<B: WindowMultiset>(
         &mut self,
         multiset: &mut B,
         span: usize,
         row: usize,
+        own: Option<usize>,
     ) -> Result<(), Error> {
         self.countdown -= 1;
         if self.countdown == 0 {
@@ -290,7 +310,7 @@ impl HolisticRun<'_, '_, '_> {
             }
         }
         let chunks = &mut self.chunks[span];
-        multiset.answers(&mut |agg, answer| chunks[agg].set(row, &answer));
+        multiset.answers(own, &mut |agg, answer| chunks[agg].set(row, &answer));
         Ok(())
     }
 
@@ -307,7 +327,8 @@ impl HolisticRun<'_, '_, '_> {
             for position in 0..times.len() {
                 let (from, to) = pointers.at(position);
                 window.go(multiset, (group[0] + from, group[0] + to));
-                self.put(multiset, index, self.sorted.row(group[0] + position))?;
+                let own = group[0] + position;
+                self.put(multiset, index, self.sorted.row(own), Some(own))?;
             }
         }
         Ok(())
@@ -318,17 +339,19 @@ impl HolisticRun<'_, '_, '_> {
         multiset: &mut B,
         index: usize,
         ranges: &Ranges<'_>,
+        positions: &[usize],
     ) -> Result<(), Error> {
         let mut window = SlidingRange::new(multiset, self.sorted.times.len());
         for (point, (lo, hi), others) in ranges.iter() {
+            let own = self.own::<B>(point, positions);
             let Some(others) = others else {
                 window.go(multiset, (lo, hi));
-                self.put(multiset, index, point)?;
+                self.put(multiset, index, point, own)?;
                 continue;
             };
             window.go(multiset, (lo, others.to));
             multiset.leave(others.without);
-            self.put(multiset, index, point)?;
+            self.put(multiset, index, point, own)?;
             multiset.enter(others.without);
         }
         Ok(())
@@ -359,13 +382,14 @@ impl HolisticRun<'_, '_, '_> {
                 let range = positions_in(times, query_points.interval(point, span));
                 let (from, to) = (group[0] + range.start, group[0] + range.end);
                 window.go(multiset, (from, to), &arrived);
-                let own = query_points.own.map(|own| positions[own.of(point)]);
-                match own.filter(|own| (from..to).contains(own)) {
-                    None => self.put(multiset, index, point)?,
-                    Some(own) => {
-                        multiset.leave(own);
-                        self.put(multiset, index, point)?;
-                        multiset.enter(own);
+                let own = self.own::<B>(point, positions);
+                let out = query_points.left_out().map(|own| positions[own.of(point)]);
+                match out.filter(|out| (from..to).contains(out)) {
+                    None => self.put(multiset, index, point, own)?,
+                    Some(out) => {
+                        multiset.leave(out);
+                        self.put(multiset, index, point, own)?;
+                        multiset.enter(out);
                     }
                 }
             }
@@ -393,11 +417,12 @@ impl HolisticRun<'_, '_, '_> {
                     }
                     ArrivalStep::Query { point } => point,
                 };
-                let own = query_points.own.map(|own| positions[own.of(point)]);
+                let out = query_points.left_out().map(|own| positions[own.of(point)]);
                 let now = query_points.times[point];
-                let window = arrived.window(span, now, own, |at| self.sorted.times[at]);
+                let window = arrived.window(span, now, out, |at| self.sorted.times[at]);
                 window.iter().for_each(|at| multiset.enter(*at));
-                self.put(multiset, index, point)?;
+                let own = self.own::<B>(point, positions);
+                self.put(multiset, index, point, own)?;
                 window.iter().for_each(|at| multiset.leave(*at));
             }
         }
@@ -413,9 +438,9 @@ impl HolisticRun<'_, '_, '_> {
         positions: &[usize],
     ) -> Result<(), Error> {
         let mut arrived = vec![false; self.sorted.times.len()];
-        let own = self.request.at.and_then(|at| at.own);
+        let left_out = self.request.at.and_then(|at| at.left_out());
         // One more than a window holds, in case that it leaves one of them out.
-        let count = count.saturating_add(usize::from(own.is_some()));
+        let count = count.saturating_add(usize::from(left_out.is_some()));
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             multiset.renew(group[0], group[1]);
             let (mut oldest, mut held) = (group[1], 0);
@@ -423,15 +448,16 @@ impl HolisticRun<'_, '_, '_> {
                 let position = match step {
                     ArrivalStep::Arrive { row } => positions[row],
                     ArrivalStep::Query { point } => {
-                        let own = own.map(|own| positions[own.of(point)]);
-                        let out = match own {
-                            Some(own) if own < oldest => (held == count).then_some(oldest),
-                            own => own,
+                        let out = left_out.map(|own| positions[own.of(point)]);
+                        let out = match out {
+                            Some(out) if out < oldest => (held == count).then_some(oldest),
+                            out => out,
                         };
                         if let Some(out) = out {
                             multiset.leave(out);
                         }
-                        self.put(multiset, index, point)?;
+                        let own = self.own::<B>(point, positions);
+                        self.put(multiset, index, point, own)?;
                         if let Some(out) = out {
                             multiset.enter(out);
                         }

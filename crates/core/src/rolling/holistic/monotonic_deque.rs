@@ -84,7 +84,7 @@ impl WindowMultiset for MonotonicDeque<'_> {
     }
 
     #[inline]
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let Some((_, position)) = self.candidates.front() else {
             return put(self.agg, Answer::Null);
         };

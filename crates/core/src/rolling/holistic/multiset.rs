@@ -12,6 +12,9 @@ use crate::aggregate::{Answer, DType, Kind};
 
 /// The values of the rows of one window.
 pub(super) trait WindowMultiset {
+    /// Whether answers depend on the row whose window it is.
+    const ASKS_FOR_ROWS: bool = false;
+
     /// Rows from here on can enter only after [`WindowMultiset::renew`].
     fn end(&self) -> usize;
     /// Empties the multiset and prepares the positions `from..to`.
@@ -19,8 +22,8 @@ pub(super) trait WindowMultiset {
     fn enter(&mut self, position: usize);
     /// Removes a row that entered before.
     fn leave(&mut self, position: usize);
-    /// Passes an answer per aggregation to `put`.
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>));
+    /// Passes an answer per aggregation to `put`, as of the row at the position `own`.
+    fn answers(&mut self, own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>));
 }
 
 /// Quantiles: the values' ranks as a set of bits, and a cursor at each quantile that moves
@@ -123,7 +126,7 @@ impl WindowMultiset for RankSet<'_> {
     }
 
     #[inline]
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let dtype = self.column.dtype;
         for ((index, quantile), cursor) in self.aggs.iter().zip(&mut self.cursors) {
             if self.count == 0 || self.nans > 0 {
@@ -220,7 +223,7 @@ impl WindowMultiset for ModeTree<'_> {
 
     /// The leftmost leaf of those with the most is the smallest value.
     #[inline]
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let mut answer = Answer::Null;
         if self.most.get(1).is_some_and(|most| *most > 0) {
             let mut at = 1;
@@ -288,7 +291,7 @@ impl WindowMultiset for DistinctCounts<'_> {
     }
 
     #[inline]
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         self.aggs
             .iter()
             .for_each(|index| put(*index, Answer::I64(self.distinct)));
@@ -358,7 +361,7 @@ impl WindowMultiset for CountOrder<'_> {
         }
     }
 
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let (sorted, dtype) = (&self.chunk.sorted, self.column.dtype);
         for (index, top) in &self.aggs {
             let order = self.order.iter();
@@ -431,7 +434,7 @@ impl WindowMultiset for CountsOfCounts<'_> {
         self.set(position, |count| count - 1);
     }
 
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         let counts = self.values.iter().map(|(count, values)| (*count, *values));
         let answer: Answer<i64> = entropy(counts);
         self.aggs

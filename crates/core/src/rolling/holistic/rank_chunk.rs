@@ -30,6 +30,13 @@ impl RankChunk {
         self.ranks[position - self.base]
     }
 
+    /// The place of a position within the chunk; `None` outside.
+    #[inline]
+    pub(super) fn place(&self, position: usize) -> Option<usize> {
+        let place = position.checked_sub(self.base)?;
+        (place < self.ranks.len()).then_some(place)
+    }
+
     /// Ranks the positions `from..to`. Equal values get different ranks if `apart`, the
     /// earlier position first; otherwise they share one.
     pub(super) fn sort(&mut self, words: &OrderedWords<'_>, from: usize, to: usize, apart: bool) {

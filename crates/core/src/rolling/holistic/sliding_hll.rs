@@ -127,7 +127,7 @@ impl WindowMultiset for SlidingHll<'_> {
     }
 
     #[inline]
-    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+    fn answers(&mut self, _own: Option<usize>, put: &mut impl FnMut(usize, Answer<i64>)) {
         if let Some(few) = self.recent.count() {
             return put(self.agg, Answer::I64(few as i64));
         }
