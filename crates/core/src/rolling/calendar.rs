@@ -89,6 +89,24 @@ impl Piece {
         self.from <= end && i128::from(end) < self.until
     }
 
+    /// The number of times, in order and from the range on, that are in it.
+    #[inline]
+    pub fn count(&self, times: &[i64]) -> usize {
+        match times.last() {
+            Some(last) if i128::from(*last) >= self.until => {
+                times.partition_point(|time| i128::from(*time) < self.until)
+            }
+            _ => times.len(),
+        }
+    }
+
+    /// The length of all windows, if they have one that is positive; else they begin together.
+    #[inline]
+    pub fn length(&self) -> Option<i64> {
+        let length = i64::try_from(i128::from(self.from) - self.start).ok();
+        length.filter(|length| !self.fixed && *length > 0)
+    }
+
     /// The start of the window that ends at a time of the range.
     pub fn at(&self, end: i64) -> i128 {
         match self.fixed {
@@ -170,8 +188,9 @@ impl Calendar {
     pub fn starts(&self, ends: &[i64]) -> (Vec<i64>, Vec<u8>) {
         let mut starts = Vec::with_capacity(ends.len());
         let mut passes = Vec::with_capacity(ends.len());
+        let mut last = None;
         for &end in ends {
-            let piece = self.piece(end);
+            let piece = self.piece_after(&mut last, end);
             starts.push(clamped(piece.at(end)));
             passes.push(piece.pass);
         }
@@ -183,8 +202,9 @@ impl Calendar {
         if self.start != Start::Before {
             return Vec::new();
         }
+        let mut last = None;
         let numbers = (0..).zip(ends);
-        let later = numbers.filter(|(_, end)| self.piece(**end).pass > 0);
+        let later = numbers.filter(|(_, end)| self.piece_after(&mut last, **end).pass > 0);
         later.map(|(number, _)| number).collect()
     }
 
@@ -205,6 +225,15 @@ impl Calendar {
         let again =
             regime > 0 && local < i128::from(self.changes[regime].0) + self.offset(regime - 1);
         (days * 2 + u32::from(again)) as u8
+    }
+
+    /// As `piece`, given that of an earlier call, which times in order often share.
+    #[inline]
+    fn piece_after(&self, last: &mut Option<Piece>, end: i64) -> Piece {
+        match *last {
+            Some(piece) if piece.holds(end) => piece,
+            _ => *last.insert(self.piece(end)),
+        }
     }
 
     /// The starts of the window that ends at a time, and of those that end soon after it.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Piece};
 use crate::simd::{SimdTask, dispatch_simd};
 
 /// The ends that belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
@@ -119,24 +119,11 @@ impl<'a> FramePointers<'a> {
     /// The ranges of the rows from `position` on, which follow the rows of the previous
     /// call; `base` is added to both ends.
     pub fn fill(&mut self, position: usize, base: usize, lo: &mut [usize], hi: &mut [usize]) {
-        let length = match self.span.length {
-            Length::Calendar(calendar) => {
-                for (lo, at) in lo.iter_mut().zip(position..) {
-                    self.move_lo(calendar, self.times[at]);
-                    *lo = base + self.lo;
-                }
-                return self.fill_hi(position, base, hi);
-            }
-            Length::Time(length) => Some(length),
-            Length::Unbounded => None,
-            _ => return self.fill_one_by_one(position, base, lo, hi),
-        };
-        if lo.len() < ROWS {
+        if lo.len() < ROWS || matches!(self.span.length, Length::Rows(_)) {
             return self.fill_one_by_one(position, base, lo, hi);
         }
         dispatch_simd(Fill {
             pointers: self,
-            length,
             position,
             base,
             lo,
@@ -147,23 +134,48 @@ impl<'a> FramePointers<'a> {
     #[inline(always)]
     fn fill_together(
         &mut self,
-        length: Option<i64>,
         (position, base): (usize, usize),
         (lo, hi): (&mut [usize], &mut [usize]),
     ) {
-        let Some(length) = length else {
-            lo.fill(base);
-            return self.fill_hi(position, base, hi);
-        };
+        match self.span.length {
+            Length::Time(length) => self.fill_reach(position, base, lo, length),
+            Length::Calendar(calendar) => self.fill_pieces(position, base, lo, calendar),
+            Length::Unbounded => lo.fill(base),
+            Length::Rows(_) => unreachable!("filled one by one"),
+        }
+        // Last, because it goes backwards: memory is read faster if times are first read
+        // forwards.
+        self.fill_hi(position, base, hi);
+    }
+
+    /// The windows of one length.
+    #[inline(always)]
+    fn fill_reach(&mut self, position: usize, base: usize, lo: &mut [usize], length: i64) {
         let reach = length - i64::from(!self.span.closed.left());
         // Times ascend: if the first stays within int64, all others do.
         match self.times[position].checked_sub(reach) {
             Some(_) => self.fill_lo(position, base, lo, |now| now - reach),
             None => self.fill_lo(position, base, lo, |now| now.saturating_sub(reach)),
         }
-        // Last, because it goes backwards: memory is read faster if times are first read
-        // forwards.
-        self.fill_hi(position, base, hi);
+    }
+
+    /// The windows of a calendar, piece by piece. Forward only, as `move_lo`.
+    #[inline(always)]
+    fn fill_pieces(&mut self, position: usize, base: usize, lo: &mut [usize], calendar: &Calendar) {
+        let times = &self.times[position..position + lo.len()];
+        let mut done = 0;
+        while done < times.len() {
+            let piece = calendar.piece(times[done]);
+            let count = piece.count(&times[done..]);
+            let (from, slots) = (position + done, &mut lo[done..done + count]);
+            done += count;
+            if let Some(length) = piece.length() {
+                self.fill_reach(from, base, slots, length);
+                continue;
+            }
+            let left = self.span.closed.left();
+            self.fill_lo(from, base, slots, |now| least(&piece, now, left));
+        }
     }
 
     fn fill_one_by_one(
@@ -323,10 +335,7 @@ impl<'a> FramePointers<'a> {
     /// Forward only: the caller answers windows again that begin before an earlier one.
     #[inline(always)]
     fn move_lo(&mut self, calendar: &Calendar, now: i64) {
-        let piece = calendar.piece(now);
-        // `now` may not be in the window, if it is none of its own.
-        let least = (piece.at(now) + i128::from(!self.span.closed.left())).min(now.into());
-        let least = least.max(i64::MIN.into()) as i64;
+        let least = least(&calendar.piece(now), now, self.span.closed.left());
         self.lo = self.forward(self.lo, least);
     }
 
@@ -351,8 +360,6 @@ impl<'a> FramePointers<'a> {
 /// Windows of many rows.
 struct Fill<'a, 'b> {
     pointers: &'a mut FramePointers<'b>,
-    /// `None` if unbounded.
-    length: Option<i64>,
     position: usize,
     base: usize,
     lo: &'a mut [usize],
@@ -365,9 +372,15 @@ impl SimdTask for Fill<'_, '_> {
     #[inline(always)]
     fn run(self) {
         let place = (self.position, self.base);
-        self.pointers
-            .fill_together(self.length, place, (self.lo, self.hi));
+        self.pointers.fill_together(place, (self.lo, self.hi));
     }
+}
+
+/// The least time in the window of a calendar at `now`, or `now`, as a window need not hold it.
+#[inline(always)]
+fn least(piece: &Piece, now: i64, left: bool) -> i64 {
+    let least = (piece.at(now) + i128::from(!left)).min(now.into());
+    least.max(i64::MIN.into()) as i64
 }
 
 /// The number of these times before the least one in the window.
@@ -402,6 +415,7 @@ pub fn clamp((lo, hi): (i128, i128)) -> Option<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rolling::calendar::{Start, Unit};
 
     const TIMES: [i64; 7] = [i64::MIN, i64::MIN + 1, -1, 0, 0, 2, i64::MAX];
 
@@ -460,6 +474,13 @@ mod tests {
                 .wrapping_add(1);
             (state >> 33) % below
         };
+        let changes = || vec![(0, 0), (5_000, 17), (9_000, -40)];
+        let calendars = [
+            Calendar::on_grid(7, 3, 20),
+            Calendar::new(Unit::Days(1), Start::Before, 300, changes()),
+            Calendar::new(Unit::Months(1), Start::With { shift: 0 }, 24, changes()),
+        ];
+        let calendars = calendars.map(|calendar| &*Box::leak(Box::new(calendar)));
         for round in 0..300 {
             // Regular times, peers, and gaps that evict many rows at once.
             let gap = [1, 2, 1000][round % 3];
@@ -473,8 +494,12 @@ mod tests {
                 .collect();
             for closed in [Closed::Right, Closed::Left, Closed::Both, Closed::Neither] {
                 for ties in [FrameUnit::Peers, FrameUnit::Rows] {
+                    let length = match next(3) {
+                        0 => Length::Calendar(calendars[next(3) as usize]),
+                        _ => Length::Time(1 + next(30 * gap) as i64),
+                    };
                     let span = Span {
-                        length: Length::Time(1 + next(30 * gap) as i64),
+                        length,
                         closed,
                         offset: 0,
                     };
