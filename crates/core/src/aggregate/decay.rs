@@ -39,12 +39,18 @@ impl HalfLife {
     /// The power and the fraction, from one half to one, of the weight of a time.
     #[inline]
     fn weight(length: u64, tick: u64, time: i64) -> (i64, f64) {
-        let ticks = i128::from(time) * i128::from(tick);
-        let length = i128::from(length);
-        let power = ticks.div_euclid(length) + 1;
-        let rest = ticks.rem_euclid(length) as f64 / length as f64;
-        let power = power.clamp(i128::from(NOWHERE) + 1, i128::from(i64::MAX));
-        (power as i64, (rest - 1.0).exp2())
+        let (halved, rest) = divided((time.into(), tick), length);
+        let power = halved.saturating_add(1).max(NOWHERE + 1);
+        (power, (rest - 1.0).exp2())
+    }
+
+    /// The place and the weight of an entry.
+    #[inline]
+    pub fn weight_of(self, time: impl FnOnce() -> i64) -> (i64, f64) {
+        match self {
+            Self::Time { length, tick } => Self::weight(length, tick, time()),
+            Self::Rows(_) => (1, 1.0),
+        }
     }
 
     fn nowhere(self) -> i64 {
@@ -59,14 +65,17 @@ impl HalfLife {
         let Self::Time { length, tick } = self else {
             return value;
         };
-        let (age, length) = (i128::from(end) - i128::from(last), i128::from(length));
-        let age = age * i128::from(tick);
-        let rest = age.rem_euclid(length) as f64 / length as f64;
-        let halved = age.div_euclid(length).clamp(-4096, 4096) as i64;
+        if end == last {
+            return value + 0.0;
+        }
+        let age = i128::from(end) - i128::from(last);
+        let (halved, rest) = divided((age, tick), length);
+        let halved = halved.clamp(-4096, 4096);
         shifted(value * (-rest).exp2(), -halved) + 0.0
     }
 
     /// The place of two partials together, and the scales of both.
+    #[inline(always)]
     fn joined(self, a: i64, b: i64) -> (i64, [Scale; 2]) {
         match self {
             Self::Time { .. } => {
@@ -89,8 +98,29 @@ impl HalfLife {
     }
 }
 
+/// A time of so many ticks over a half-life: the whole number, as near as int64 holds it, and
+/// the fraction. Of 128 bits only where it takes them, as these divide in ten times the time.
+#[inline]
+fn divided((time, tick): (i128, u64), length: u64) -> (i64, f64) {
+    let narrow = i64::try_from(time).ok().zip(i64::try_from(tick).ok());
+    let ticks = narrow.and_then(|(time, tick)| time.checked_mul(tick));
+    if let (Some(ticks), Ok(length)) = (ticks, i64::try_from(length)) {
+        let rest = ticks.rem_euclid(length) as f64 / length as f64;
+        return (ticks.div_euclid(length), rest);
+    }
+    let (ticks, length) = (time * i128::from(tick), i128::from(length));
+    let rest = ticks.rem_euclid(length) as f64 / length as f64;
+    let whole = ticks.div_euclid(length);
+    let whole = whole.clamp(i64::MIN.into(), i64::MAX.into());
+    (whole as i64, rest)
+}
+
 /// `value · 2^power`: also of the largest values, whose result is a float or zero.
+#[inline]
 fn shifted(value: f64, power: i64) -> f64 {
+    if power == 0 {
+        return value;
+    }
     let half = power / 2;
     times_power(times_power(value, half), power - half)
 }
@@ -108,7 +138,7 @@ impl Scale {
         fraction: 1.0,
     };
 
-    #[inline]
+    #[inline(always)]
     fn of(self, sum: Twofold) -> Twofold {
         if self.power == 0 && self.fraction == 1.0 {
             return sum;
@@ -148,9 +178,9 @@ pub struct Decay {
 
 /// A sum relative to its place.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    place: i64,
-    sum: Twofold,
+pub struct Part {
+    pub place: i64,
+    pub sum: Twofold,
 }
 
 impl Part {
@@ -166,7 +196,29 @@ impl Part {
         put(out, at, [self.place as u64, sum, error]);
     }
 
-    fn joined(self, later: Self, half_life: HalfLife) -> Self {
+    /// The part of one value, given its place and weight.
+    #[inline(always)]
+    pub fn of_one(value: f64, (place, weight): (i64, f64)) -> Self {
+        let product = Double::product(value, weight);
+        let sum = match product.is_finite() {
+            true => Twofold {
+                sum: product.high + 0.0,
+                error: product.low,
+            },
+            false => Twofold::new(value * weight),
+        };
+        Part { place, sum }
+    }
+
+    /// The part without values.
+    pub fn nothing(half_life: HalfLife) -> Self {
+        let (place, sum) = (half_life.nowhere(), Twofold::EMPTY);
+        Self { place, sum }
+    }
+
+    #[inline(always)]
+    #[must_use]
+    pub fn joined(self, later: Self, half_life: HalfLife) -> Self {
         let nowhere = half_life.nowhere();
         if self.place == nowhere || later.place == nowhere {
             return if self.place == nowhere { later } else { self };
@@ -183,26 +235,13 @@ impl Decay {
     }
 
     pub fn identity(self, out: &mut [u64], at: usize) {
-        let (place, sum) = (self.half_life.nowhere(), Twofold::EMPTY);
-        Part { place, sum }.put(out, at);
+        Part::nothing(self.half_life).put(out, at);
     }
 
     /// The part of one value.
     #[inline]
     fn one(self, value: f64, time: impl FnOnce() -> i64) -> Part {
-        let (place, weight) = match self.half_life {
-            HalfLife::Time { length, tick } => HalfLife::weight(length, tick, time()),
-            HalfLife::Rows(_) => (1, 1.0),
-        };
-        let product = Double::product(value, weight);
-        let sum = match product.is_finite() {
-            true => Twofold {
-                sum: product.high + 0.0,
-                error: product.low,
-            },
-            false => Twofold::new(value * weight),
-        };
-        Part { place, sum }
+        Part::of_one(value, self.half_life.weight_of(time))
     }
 
     pub fn lift(self, value: f64, time: Option<u64>, out: &mut [u64], at: usize) {
@@ -306,6 +345,12 @@ impl DecayedSquares {
 /// The mean of weighted values.
 pub fn mean(words: &[u64], sum: usize, weights: usize) -> f64 {
     let [sum, weights] = [sum, weights].map(|at| Part::of(words, at).sum);
+    mean_of(sum, weights)
+}
+
+/// Likewise, of their sum and that of the weights.
+#[inline(always)]
+pub fn mean_of(sum: Twofold, weights: Twofold) -> f64 {
     let mean = Double::from(sum).over(Double::from(weights));
     match mean.is_finite() {
         true => mean.rounded(),
@@ -325,6 +370,12 @@ pub fn sum(words: &[u64], at: usize, half_life: HalfLife, last: i64) -> f64 {
     };
     // The place is the power of its weight.
     let (_, weight) = HalfLife::weight(length, tick, last);
+    sum_at(sum, weight)
+}
+
+/// Likewise, given the weight of the latest entry.
+#[inline(always)]
+pub fn sum_at(sum: Twofold, weight: f64) -> f64 {
     let exact = Double::from(sum).over(Double::sum(weight, 0.0));
     match exact.is_finite() {
         true => exact.rounded(),

@@ -21,8 +21,16 @@ pub fn two_product(a: f64, b: f64) -> (f64, f64) {
 
 /// `value · 2^power`, rounded once: two steps, the first of which is exact for values
 /// around 1.
+#[inline]
 pub fn times_power(value: f64, power: i64) -> f64 {
     let power = power.clamp(-1200, 1200) as i32;
     let half = power / 2;
-    value * 2_f64.powi(half) * 2_f64.powi(power - half)
+    value * power_of_two(half) * power_of_two(power - half)
+}
+
+/// `2^power` from 2⁻¹⁰²² to 2¹⁰²³, by its bits.
+#[inline(always)]
+fn power_of_two(power: i32) -> f64 {
+    debug_assert!((-1022..=1023).contains(&power), "{power}");
+    f64::from_bits(((1023 + power) as u64) << 52)
 }
