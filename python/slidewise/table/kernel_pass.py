@@ -117,7 +117,7 @@ class KernelPass:
         return self.decode(dict(zip(self.windows, found, strict=True)), named)
 
     def _refuse_without_row(self) -> None:
-        """Refuses aggregations of the own row of each window at points that are none."""
+        """Refuses aggregations that need a row, at points that are no rows."""
         if self.points is None or self.points.own is not None:
             return
         for _, agg in compress(self.spec.aggs, self.table.covering(self.windows[0])):
