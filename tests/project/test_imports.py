@@ -100,7 +100,7 @@ KEYED_FLOORS = (
     },
     {"reader", "answer"},
     {"emit"},
-    {"processor", "view", "transaction", "measured"},
+    {"processor", "view", "transaction", "measured", "regroup"},
     {"stream", "queries", "snapshots", "explain"},
     {"spec_windows", "publisher"},
     {"feature_windows", "follower"},

@@ -1,6 +1,6 @@
 """The bucket of each key: a remainder of its hash, for as long as state exists."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from slidewise.frames.base import one_array
 from slidewise.table.encoding import ValueColumn, key_hashes
 
-__all__ = ["buckets_of"]
+__all__ = ["buckets_of", "split"]
 
 # The bucket comes from the bits of the hash above these.
 _PARTITION_BITS = 40
@@ -22,6 +22,22 @@ def buckets_of(by: Sequence[str], rows: pa.Table, buckets: int) -> pa.Array:
     high = pc.bit_wise_and(high, (1 << (64 - _PARTITION_BITS)) - 1)
     multiples = pc.multiply(pc.divide(high, buckets), buckets)
     return pc.subtract(high, multiples)
+
+
+def split(
+    by: Sequence[str], rows: pa.Table, buckets: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """Splits rows by bucket, in their order; leaves out buckets without rows."""
+    if buckets == 1:
+        if len(rows):
+            yield 0, rows
+        return
+    of_row = buckets_of(by, rows, buckets)
+    order = pc.sort_indices(of_row)
+    rows, start = rows.take(order), 0
+    for bucket in pc.value_counts(of_row.take(order)).to_pylist():
+        yield bucket["values"], rows.slice(start, bucket["counts"])
+        start += bucket["counts"]
 
 
 def _hashes(by: Sequence[str], rows: pa.Table) -> pa.Array:

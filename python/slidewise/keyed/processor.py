@@ -176,6 +176,15 @@ class Processor:
         ids = self.shard.ids
         return rows if ids is None else ids.counting(rows, watermark)
 
+    def resume(self, earliest: int | None, last: pa.Table) -> None:
+        """Begins with what the emitters of other shards know besides the rows.
+
+        Args:
+            earliest: The time of the earliest row.
+            last: The last emitted windows of keys.
+        """
+        self._emitter.resume(earliest, last)
+
     @property
     def due(self) -> int | None:
         """The least watermark at which `advance` emits results, or None."""

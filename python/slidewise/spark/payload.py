@@ -1,6 +1,6 @@
 """Packs input rows into payloads of one bucket each; unpacks payloads of results."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.keyed.buckets import buckets_of
+from slidewise.keyed.buckets import split
 from slidewise.keyed.columns import joined
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
@@ -26,7 +26,7 @@ from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.batched_rolling import refuse_missing_times
 from slidewise.table.encoding import row_numbers
 
-__all__ = ["PACKED", "Packer", "number_history", "unpack"]
+__all__ = ["PACKED", "Packer", "number_history", "packed", "unpack"]
 
 PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
@@ -71,7 +71,7 @@ class Packer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
         prepare_worker()
-        yield _packed([(GUARD_BUCKET, self._guard)])
+        yield packed([(GUARD_BUCKET, self._guard)])
         with one_line_errors():
             for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
                 yield from self._pack(rows)
@@ -87,17 +87,8 @@ class Packer:
         return table
 
     def _pack(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        if self._buckets == 1:
-            yield from _batches([(self._keys[0], rows)])
-            return
-        of_row = buckets_of(self._query.spec.by, rows, self._buckets)
-        order = pc.sort_indices(of_row)
-        rows, parts, start = rows.take(order), [], 0
-        for bucket in pc.value_counts(of_row.take(order)).to_pylist():
-            key = self._keys[bucket["values"]]
-            parts.append((key, rows.slice(start, bucket["counts"])))
-            start += bucket["counts"]
-        yield from _batches(parts)
+        parts = split(self._query.spec.by, rows, self._buckets)
+        yield from _batches((self._keys[bucket], part) for bucket, part in parts)
 
 
 def number_history(df: Any) -> Any:
@@ -127,22 +118,23 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield from read_ipc(payload.as_buffer()).to_batches(_BATCH_ROWS)
 
 
-def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
+def _batches(parts: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
     """Payloads of buckets, in batches of some megabytes each."""
-    packed: list[tuple[int, memoryview]] = []
+    staged: list[tuple[int, memoryview]] = []
     size = 0
     for bucket, rows in parts:
         for payload in payloads(rows.combine_chunks()):
-            packed.append((bucket, payload))
+            staged.append((bucket, payload))
             size += len(payload)
             if size >= _STAGED_BYTES:
-                yield _packed(packed)
-                packed, size = [], 0
-    if packed:
-        yield _packed(packed)
+                yield packed(staged)
+                staged, size = [], 0
+    if staged:
+        yield packed(staged)
 
 
-def _packed(pairs: Sequence[tuple[int, bytes | memoryview]]) -> pa.RecordBatch:
+def packed(pairs: Sequence[tuple[int, bytes | memoryview]]) -> pa.RecordBatch:
+    """Payloads and their buckets as a batch of `PACKED`."""
     buckets, blobs = zip(*pairs, strict=True)
     columns = [pa.array(buckets, pa.int32()), pa.array(blobs, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)

@@ -39,6 +39,14 @@ class Emitter:
         """The state, for JSON."""
         return {"earliest": None, "last": []}
 
+    def resume(self, earliest: int | None, last: pa.Table) -> None:
+        """Begins with the state of other emitters of the same stream.
+
+        Args:
+            earliest: The time of the earliest row.
+            last: The last emitted windows of keys.
+        """
+
     @property
     def page_numbers(self) -> Iterator[int]:
         """The pages of the state."""

@@ -56,6 +56,11 @@ class PerWindow(Emitter):
         """The state, for JSON."""
         return {"earliest": self._earliest, "last": self._last.record()}
 
+    def resume(self, earliest: int | None, last: pa.Table) -> None:
+        """Begins with the state of other emitters of the same stream."""
+        self._earliest = earliest
+        self._last.add(last)
+
     @property
     def page_numbers(self) -> Iterator[int]:
         """The pages of the last windows."""
