@@ -11,15 +11,14 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
 
-__all__ = ["check_growth"]
+__all__ = ["beyond", "check_growth"]
 
 # What decides which rows are kept, and in which order.
 _FIXED = ("on", "by", "ties", "nan", "arrival", "unique_by", "empty")
-_ANOTHER = "the snapshot is of another Spec: "
 
 
 def check_growth(saved: KeyedQuery, spec: Spec, retention: int) -> None:
-    """Checks that a Spec can be answered from the rows that a query kept.
+    """Checks that a Spec can be answered from the rows that a snapshot holds.
 
     Args:
         saved: The query of the snapshot.
@@ -29,53 +28,61 @@ def check_growth(saved: KeyedQuery, spec: Spec, retention: int) -> None:
     Raises:
         SnapshotError: If it cannot; the message names what differs.
     """
+    reason = beyond(saved, spec, retention)
+    if reason is not None:
+        raise SnapshotError(f"the snapshot is of another Spec: {reason}")
+
+
+def beyond(saved: KeyedQuery, spec: Spec, retention: int) -> str | None:
+    """Why a Spec cannot be answered from the rows that a query kept; None if it can.
+
+    Args:
+        saved: The query.
+        spec: The Spec.
+        retention: How long rows were kept behind the watermark, in ticks.
+    """
     one, other = saved.spec, spec
     if one.is_hopping != other.is_hopping:
         kinds = ["rolling", "hopping"]
-        raise SnapshotError(
-            f"{_ANOTHER}its windows are of {kinds[one.is_hopping]}, not of "
+        return (
+            f"its windows are of {kinds[one.is_hopping]}, not of "
             f"{kinds[other.is_hopping]}"
         )
     for name in _FIXED:
         if getattr(one, name) != getattr(other, name):
-            raise SnapshotError(
-                f"{_ANOTHER}{name}={getattr(other, name)!r}, and there "
-                f"{getattr(one, name)!r}"
-            )
-    _check_windows(saved, replace(saved, spec=spec), retention)
+            return f"{name}={getattr(other, name)!r}, and there {getattr(one, name)!r}"
+    reason = _beyond_windows(saved, replace(saved, spec=spec), retention)
+    if reason is not None:
+        return reason
     kept = {*saved.stored_schema.names, one.on}
     for name, agg in other.aggs:
         for column in agg.columns:
             if column not in kept:
-                raise SnapshotError(
-                    f"{_ANOTHER}aggs[{name!r}], {agg!r}, reads the column {column!r}, "
+                return (
+                    f"aggs[{name!r}], {agg!r}, reads the column {column!r}, "
                     "which it does not keep: leave it out, or ingest the rows again"
                 )
+    return None
 
 
-def _check_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> None:
+def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str | None:
     fixed = [_fixed_windows(one.spec) for one in (saved, query)]
     if fixed[0] != fixed[1]:
         shown = [", ".join(map(repr, one)) or "none" for one in fixed]
-        raise SnapshotError(
-            f"{_ANOTHER}its windows that rows begin or end are {shown[0]}, not "
-            f"{shown[1]}"
-        )
+        return f"its windows that rows begin or end are {shown[0]}, not {shown[1]}"
     if query.spec.empty and query.spec.windows != saved.spec.windows:
-        raise SnapshotError(
-            f"{_ANOTHER}with empty=True its windows cannot change: leave them as they "
-            "were"
-        )
+        return "with empty=True its windows cannot change: leave them as they were"
     for window in query.spec.windows:
         if window in saved.spec.windows or window in fixed[1]:
             continue
         needed = window.reach(query.ticks_of) + query.step * window.needs_edge
         needed += needed if query.corrects else 0
         if window.rows > saved.rows or needed > retention:
-            raise SnapshotError(
-                f"{_ANOTHER}the window {window.label!r} is beyond its horizon, for "
+            return (
+                f"the window {window.label!r} is beyond its horizon, for "
                 "which rows were kept: the longest window and late=, or keep="
             )
+    return None
 
 
 def _fixed_windows(spec: Spec) -> list[Window]:

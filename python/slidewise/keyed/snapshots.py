@@ -311,16 +311,17 @@ def columns_of(head: Mapping[str, Any]) -> tuple[pa.Schema, tuple[str, ...]]:
     return pa.ipc.read_schema(pa.py_buffer(ipc)), kept
 
 
-def query_of(head: Mapping[str, Any]) -> KeyedQuery:
-    """The query of a head.
+def query_of(head: Mapping[str, Any], spec: Spec | None = None) -> KeyedQuery:
+    """The query of a head, whose Spec may be known.
 
     Raises:
-        SnapshotError: If its Spec is not in the head.
+        SnapshotError: If its Spec is neither known nor in the head.
     """
     schema, kept = columns_of(head)
     options = (head["emit"], tuple(head["then_by"]), head["deletes"])
     corrects = head["late_rows"] == "correct"
-    return KeyedQuery(spec_of(head), schema, *options, corrects, kept, head["changed"])
+    spec = spec_of(head) if spec is None else spec
+    return KeyedQuery(spec, schema, *options, corrects, kept, head["changed"])
 
 
 def spec_of(head: Mapping[str, Any]) -> Spec:

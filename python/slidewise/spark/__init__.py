@@ -4,6 +4,7 @@
   with the same results.
 - `explain`: the plan of such a call, as text.
 - `metrics`, `Listener`: counts of rows, results and state of running queries.
+- `migrate`: the checkpoint of a stream with other buckets, or a Spec that has grown.
 - `read_state`: the rows that a stream holds, from its checkpoint.
 - `session`: makes a local SparkSession with the settings that they need.
 
@@ -20,6 +21,7 @@ from slidewise.spark.local_session import session
 
 if TYPE_CHECKING:
     from slidewise.spark.listener import Listener, metrics
+    from slidewise.spark.migration import migrate
     from slidewise.spark.state_reader import read_state
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "explain",
     "hopping",
     "metrics",
+    "migrate",
     "read_state",
     "rolling",
     "session",
@@ -35,6 +38,7 @@ __all__ = [
 _LATE = {
     "Listener": "listener",
     "metrics": "listener",
+    "migrate": "migration",
     "read_state": "state_reader",
 }
 

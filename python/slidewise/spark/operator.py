@@ -44,7 +44,15 @@ from slidewise.spark.watermarks import timer_for, watermark_of
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 
-__all__ = ["HEAD", "METRICS", "OUTPUT", "PAGES", "Operator"]
+__all__ = [
+    "HEAD",
+    "METRICS",
+    "OUTPUT",
+    "PAGES",
+    "Operator",
+    "StatePages",
+    "new_head",
+]
 
 # The names of the state variables in checkpoints.
 HEAD, PAGES = "directory", "pages"
@@ -348,11 +356,10 @@ class StateTransaction:
         processor, operator = self.processor, self._operator
         changed = processor.pages.changed
         directory = processor.commit()
-        token = f"{self._batch}:{os.urandom(8).hex()}"
-        head: dict[str, Any] = {"token": token, "timer": self._set_timer(watermark)}
+        timer = self._set_timer(watermark)
+        head = new_head(self._batch, operator.guard, directory, timer)
+        token: str = head["token"]
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
-        head["guard"] = operator.guard.decode()
-        head["shard"] = directory
         if operator.publisher is not None:
             head["published"] = self._publish(directory, changed, watermark)
         operator.head.update((json.dumps(head).encode(),))
@@ -404,6 +411,19 @@ class StateTransaction:
         }
         counts["seconds"] = time.perf_counter() - self._started
         return output_rows(self._results, counts)
+
+
+def new_head(
+    batch: int, guard: bytes, directory: Directory, timer: int | None
+) -> dict[str, Any]:
+    """The head of a bucket as of a micro-batch, for JSON."""
+    return {
+        "token": f"{batch}:{os.urandom(8).hex()}",
+        "timer": timer,
+        "earlier": [],
+        "guard": guard.decode(),
+        "shard": directory,
+    }
 
 
 def output_rows(results: list[pa.Table], counts: dict[str, float]) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from slidewise.keyed.validation import LATE_ROWS, check_changed, check_emit
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 
-__all__ = ["BatchOptions", "StreamOptions", "check_order"]
+__all__ = ["BatchOptions", "StreamOptions", "check_order", "check_positive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class StreamOptions:
             late_rows=one_of(late_rows, "late_rows", LATE_ROWS),
             then_by=check_columns(then_by, "then_by"),
             initial=initial,
-            buckets=None if buckets is None else _check_positive(buckets, "buckets"),
+            buckets=None if buckets is None else check_positive(buckets, "buckets"),
             marker=None if marker is None else check_column_name(marker, "marker"),
             deletes=None if deletes is None else check_column_name(deletes, "deletes"),
             changed=check_changed(changed, emit),
@@ -190,9 +190,9 @@ class BatchOptions:
                     "split= is 'auto', 'sample', False, or a number of splits; got "
                     f"{split!r}"
                 )
-            split = _check_positive(split, "split")
+            split = check_positive(split, "split")
         if partitions is not None:
-            _check_positive(partitions, "partitions")
+            check_positive(partitions, "partitions")
         then = check_columns(then_by, "then_by")
         return cls(partitions, split, then, _check_only(only))
 
@@ -296,7 +296,8 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
     return emit
 
 
-def _check_positive(value: Any, argument: str) -> int:
+def check_positive(value: Any, argument: str) -> int:
+    """Checks that an argument is an integer, 1 or more, and returns it."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SpecError(Argument(argument), f" is an integer, 1 or more; got {value!r}")
     return value

@@ -1,32 +1,28 @@
 """Reads the rows that the state of a stream holds, from its checkpoint.
 
-Spark's own sources of state give heads and pages ([operator.py](operator.py)). A task
-reads those of a bucket as the operator does, and returns the rows of its log.
+Spark's own sources of state give heads and pages
+([checkpoint_state.py](checkpoint_state.py)). A task reads those of a bucket as the
+operator does, and returns the rows of its log.
 """
 
-import json
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from slidewise.errors import SpecError
 from slidewise.frames.base import empty_table
 from slidewise.keyed.columns import TIME, later_than
-from slidewise.keyed.page_store import MemoryStore, Pages
+from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.snapshots import query_of
-from slidewise.spark.checkpoint_guard import GUARD_BUCKET
-from slidewise.spark.operator import HEAD, PAGES
+from slidewise.spark.checkpoint_state import CheckpointState, shard_of
 from slidewise.spark.versions import check_streams
 from slidewise.spark.worker_errors import one_line_errors
 
 __all__ = ["Reader", "read_state"]
 
-_OPERATOR = "transformWithState"
 _PENDING = "_pending"
 
 
@@ -60,59 +56,14 @@ def read_state(spark: Any, checkpoint: str) -> Any:
         >>> held.groupBy("station").count().show()  # doctest: +SKIP
     """
     check_streams()
-    batch = _last_batch(spark, checkpoint)
-    heads = _variable(spark, checkpoint, HEAD, batch).select(
-        sf.col("key.bucket").alias("bucket"),
-        sf.lit(None).cast("long").alias("page"),
-        sf.col("value.value").alias("blob"),
-    )
-    guard = heads.where(sf.col("bucket") == GUARD_BUCKET).collect()
-    if not guard:
-        raise SpecError(f"no micro-batch with rows is in the checkpoint {checkpoint!r}")
-    reader = Reader(query_of(json.loads(bytes(guard[0]["blob"]))["query"]))
-    pages = _variable(spark, checkpoint, PAGES, batch).select(
-        sf.col("key.bucket").alias("bucket"),
-        sf.col("user_map_key.page").alias("page"),
-        sf.col("user_map_value.value").alias("blob"),
-    )
-    stored = heads.where(sf.col("bucket") != GUARD_BUCKET).unionByName(pages)
+    state = CheckpointState.open(spark, checkpoint)
+    reader = Reader(query_of(state.guard["query"]))
     schema = from_arrow_schema(reader.schema)
 
     def rows(bucket: pa.Table) -> pa.Table:  # Spark counts the `self` of a method
         return reader.rows(bucket)
 
-    return stored.groupBy("bucket").applyInArrow(rows, schema)
-
-
-def _last_batch(spark: Any, checkpoint: str) -> int:
-    """The number of the last committed micro-batch.
-
-    Raises:
-        SpecError: If the folder is no checkpoint of a query of slidewise.
-    """
-    operators = spark.read.format("state-metadata").load(checkpoint).collect()
-    for operator in operators:
-        if operator["operatorName"].startswith(_OPERATOR):
-            properties = json.loads(operator["operatorProperties"] or "{}")
-            variables = properties.get("stateVariables", ())
-            if {HEAD, PAGES} <= {variable["stateName"] for variable in variables}:
-                return int(operator["maxBatchId"])
-    if not operators:
-        raise SpecError(
-            f"{checkpoint!r} is not a checkpoint with state: give the "
-            "checkpointLocation of a stream of slidewise"
-        )
-    found = ", ".join(sorted({operator["operatorName"] for operator in operators}))
-    raise SpecError(
-        f"{checkpoint!r} is the checkpoint of a query without windows of slidewise "
-        f"({found}): give that of a stream of slidewise"
-    )
-
-
-def _variable(spark: Any, checkpoint: str, name: str, batch: int) -> Any:
-    """The DataFrame of a state variable as of a micro-batch."""
-    source = spark.read.format("statestore").option("stateVarName", name)
-    return source.option("batchId", batch).load(checkpoint)
+    return state.stored.groupBy("bucket").applyInArrow(rows, schema)
 
 
 class Reader:
@@ -139,14 +90,8 @@ class Reader:
     def rows(self, stored: pa.Table) -> pa.Table:
         """The rows of a bucket, from its head and pages."""
         with one_line_errors():
-            store, shard = MemoryStore(), None
-            for row in stored.select(["page", "blob"]).to_pylist():
-                if row["page"] is None:
-                    shard = json.loads(row["blob"])["shard"]
-                else:
-                    store.put(row["page"], row["blob"])
-            if shard is None:
-                return empty_table(self.schema)
+            store, head = shard_of(stored)
+            shard = head["shard"]
             log = RowLog(self._query, Pages(store), shard["log"])
             fired = shard["flushed"]
             tables = [self._listed(*part, fired) for part in log.alive()]

@@ -11,6 +11,7 @@ event time in payloads, so it drops none. A micro-batch writes its state in
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +40,12 @@ from slidewise.spark.schemas import arrow_schema, check_boolean, result_struct
 from slidewise.spark.watermarks import SHIFTED, shift_times
 from slidewise.spec.spec import Spec
 
-__all__ = ["bucket_count", "make_query", "transform_stream"]
+__all__ = [
+    "bucket_count",
+    "make_query",
+    "transform_stream",
+    "with_needed_columns",
+]
 
 _DEFAULT_BUCKETS = 8
 # The key of the watermark in the metadata of a Spark column.
@@ -137,11 +143,18 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
     schema = arrow_schema(df)
     for flag in options.flags:
         refuse_flag(schema.names, options.late_rows, flag)
-    if options.emit in ("update", "change", "slide"):
-        needed = {*spec.columns, *options.then_by, options.deletes}
-        schema = pa.schema([field for field in schema if field.name in needed])
     given = (options.emit, options.then_by, options.deletes, options.corrects)
-    return checked(KeyedQuery(spec, schema, *given, changed=options.changed))
+    query = KeyedQuery(spec, schema, *given, changed=options.changed)
+    return checked(with_needed_columns(query))
+
+
+def with_needed_columns(query: KeyedQuery) -> KeyedQuery:
+    """The query over those of its columns that its results have or need."""
+    if query.emit in ("arrival", "final"):
+        return query
+    needed = {*query.spec.columns, *query.then_by, query.deletes}
+    schema = pa.schema([field for field in query.schema if field.name in needed])
+    return replace(query, schema=schema)
 
 
 def _output_struct(df: Any, query: KeyedQuery, flags: Sequence[str]) -> StructType:
