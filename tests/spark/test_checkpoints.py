@@ -24,7 +24,7 @@ from slidewise.errors import SpecError
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked
 from slidewise.spark import rolling
-from slidewise.spark.checkpoint_guard import Guard
+from slidewise.spark.checkpoint_guard import Guard, continued
 from slidewise.spec.spec import Spec
 
 sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
@@ -72,13 +72,65 @@ def test_what_changed_is_named(now: bytes, message: str) -> None:
         Guard.check(now, guard())
 
 
+def going_on(query: KeyedQuery, state: bytes) -> KeyedQuery:
+    return continued(query, Guard.of(query, 8).to_bytes(), state, None)
+
+
+def grown(emit: str = "final", **change: Any) -> KeyedQuery:
+    return checked(KeyedQuery(Spec.make(**{**ROLLING, **change}), SCHEMA, emit))
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+def test_a_query_may_have_more_windows_and_aggregations(emit: str) -> None:
+    """Its pages keep the columns in the order of the query that made them."""
+    aggs = {"words": sw.count("word"), **AGGS, "least": sw.min("x")}
+    query = grown(emit, aggs=aggs, windows=["1m", "10s", "2m"])
+    found = going_on(query, guard(emit))
+    assert found.spec == query.spec
+    assert found.stored_columns == ("key", "x", "y", "word") != query.stored_columns
+    # The state then has the guard of the new query, and its columns.
+    again = Guard.of(query, 8).to_bytes()
+    assert continued(query, again, again, ["key", "x", "y", "word"]) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (grown(windows=["10s", "2m", "3m"]), "the window '3m' is beyond its horizon"),
+        (
+            grown(aggs={**AGGS, "came": sw.max("came")}),
+            "reads the column 'came', which it does not keep",
+        ),
+        (grown(windows=["10s"]), r"query: windows was \[10s .*\], and is \[10s "),
+        (grown(min_rows=2), "query: min_rows was 0, and is 2"),
+        (grown("change", windows=["10s", "2m", "1m"]), "emit was final, and is change"),
+    ],
+)
+def test_a_query_that_grew_beyond_the_state_is_refused(
+    query: KeyedQuery, message: str
+) -> None:
+    with pytest.raises(SpecError, match=f"{message}(.|\n)*slidewise.spark.migrate"):
+        going_on(query, guard())
+
+
+def test_windows_with_timers_grow_by_migrate() -> None:
+    """The timers of buckets without rows are those of the earlier windows."""
+    query = grown("change", windows=["10s", "2m", "1m"])
+    with pytest.raises(SpecError, match="emit='change' only migrate adds windows"):
+        going_on(query, guard("change"))
+    aggs = {**AGGS, "least": sw.min("x")}
+    assert going_on(grown("change", aggs=aggs), guard("change")).kept is not None
+
+
 def test_timers_of_another_query_are_refused() -> None:
     """A timer fires without new rows, and so without a call for the guard's bucket."""
-    from slidewise.spark.operator import StateTransaction
+    from slidewise.spark.operator import Operator, StateTransaction
 
     state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
     found = SimpleNamespace(get=lambda: (state.encode(),))
-    operator = SimpleNamespace(head=found, guard=guard("update"))
+    query = checked(KeyedQuery(Spec.make(**ROLLING), SCHEMA, "update"))
+    operator = Operator(query, guard("update"), None, flags=())
+    operator.head = found
     with pytest.raises(SpecError, match="emit was final, and is update"):
         StateTransaction(operator, 3)
 

@@ -4,14 +4,17 @@ Spark itself does not compare the query with its checkpoint.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.formats import STATE_FORMAT
+from slidewise.keyed.growth import beyond
 from slidewise.keyed.query import KeyedQuery
+from slidewise.spec.spec import derive
 
-__all__ = ["GUARD_BUCKET", "Guard"]
+__all__ = ["GUARD_BUCKET", "Guard", "continued"]
 
 # The bucket whose state is the guard.
 GUARD_BUCKET = -1
@@ -53,12 +56,13 @@ class Guard:
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @classmethod
-    def check(cls, query: bytes, state: bytes | None) -> None:
+    def check(cls, query: bytes, state: bytes | None, reason: str = "") -> None:
         """Checks that the state was made for this query.
 
         Args:
             query: The guard of the query.
             state: The guard in the state; None for new state.
+            reason: Why a query that has grown cannot go on with it.
 
         Raises:
             SpecError: Naming what changed.
@@ -73,7 +77,8 @@ class Guard:
                 "continue with that version, or give a new checkpointLocation (and the "
                 "rows so far as initial=)"
             )
-        changed = _column_changes(before.pop("columns"), now.pop("columns"))
+        changed = [reason] if reason else []
+        changed += _column_changes(before.pop("columns"), now.pop("columns"))
         changed += [
             f"{name} was {_format(before.get(name))}, and is {_format(value)}"
             for name, value in now.items()
@@ -85,7 +90,10 @@ class Guard:
             ". A checkpoint continues the query that it was made for: restore that "
             "query (if the source has changed, select() and cast() the columns as they "
             "were), or give a new checkpointLocation (and the rows so far as "
-            "initial=). What may change: ",
+            "initial=). slidewise.spark.migrate makes one for other buckets, and for "
+            "windows and aggregations of the rows and columns that it keeps. What may "
+            "change: windows no longer than the longest and aggregations of kept "
+            "columns may be added, and ",
             Argument("late"),
             ", ",
             Argument("late_rows"),
@@ -97,6 +105,56 @@ class Guard:
             Argument("marker"),
             " and the trigger.",
         )
+
+
+def continued(
+    query: KeyedQuery, guard: bytes, state: bytes | None, kept: Sequence[str] | None
+) -> KeyedQuery:
+    """The query that goes on with some state, whose pages may have other columns.
+
+    Args:
+        query: The query. It may have more windows and aggregations than the one that
+            made the state, as far as rows and columns were kept.
+        guard: Its guard.
+        state: The guard in the state; None for new state.
+        kept: The columns of the pages, if an earlier query chose them.
+
+    Raises:
+        SpecError: Naming what changed.
+    """
+    if state is None or state == guard:
+        return query if kept is None else replace(query, kept=tuple(kept))
+    before = _earlier(query, guard, state)
+    if before is None:
+        Guard.check(guard, state)
+        raise AssertionError("guards differ in what they record")
+    before = before if kept is None else replace(before, kept=tuple(kept))
+    reason = beyond(before, query.spec, before.reach + before.allowance) or ""
+    # Only migrate sets the timers of buckets without rows.
+    timed = query.emit in ("change", "slide")
+    if timed and before.spec.windows != query.spec.windows:
+        reason = reason or f"with emit={query.emit!r} only migrate adds windows"
+    if reason:
+        Guard.check(guard, state, reason)
+    return replace(query, kept=before.stored_columns)
+
+
+def _earlier(query: KeyedQuery, guard: bytes, state: bytes) -> KeyedQuery | None:
+    """The query that a guard describes, if only windows and aggregations were added."""
+    found, own = json.loads(state), json.loads(guard)
+    text = found.pop("spec")
+    before, now = json.loads(text), json.loads(own.pop("spec"))
+    if found != own:
+        return None
+    parts = {}
+    for name, values in (("windows", query.spec.windows), ("aggs", query.spec.aggs)):
+        by_record = dict(zip(map(json.dumps, now[name]), values, strict=True))
+        records = [json.dumps(record) for record in before[name]]
+        if not by_record.keys() >= {*records}:
+            return None
+        parts[name] = tuple(by_record[record] for record in records)
+    spec = derive(query.spec, **parts)
+    return replace(query, spec=spec) if spec.canonical() == text else None
 
 
 def _fields(guard: bytes) -> dict[str, Any]:

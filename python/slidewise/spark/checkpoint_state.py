@@ -1,7 +1,7 @@
 """The state of a stream in its checkpoint, by Spark's own sources of state."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -9,10 +9,11 @@ from pyspark.sql import functions as sf
 
 from slidewise.errors import SpecError
 from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.operator import HEAD, PAGES
 
-__all__ = ["CheckpointState", "shard_of"]
+__all__ = ["CheckpointState", "shard_of", "with_kept"]
 
 _OPERATOR = "transformWithState"
 
@@ -89,6 +90,12 @@ def shard_of(stored: pa.Table) -> tuple[MemoryStore, dict[str, Any]]:
         else:
             store.put(row["page"], row["blob"])
     return store, json.loads(head)
+
+
+def with_kept(query: KeyedQuery, head: dict[str, Any]) -> KeyedQuery:
+    """The query of a checkpoint, with the columns that the pages of a bucket have."""
+    kept = head.get("kept")
+    return query if kept is None else replace(query, kept=tuple(kept))
 
 
 def _last_batch(spark: Any, checkpoint: str) -> int:

@@ -37,7 +37,7 @@ from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_files import Files, batches_of, edited
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
-from slidewise.spark.checkpoint_state import CheckpointState, shard_of
+from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
 from slidewise.spark.local_session import existing_session
 from slidewise.spark.operator import OUTPUT, Operator, StatePages, new_head
 from slidewise.spark.options import check_order, check_positive
@@ -363,7 +363,8 @@ def _pieces(
     source, keys = stored["bucket"][0].as_py(), bucket_keys(buckets)
     store, head = shard_of(stored)
     found: list[tuple[int, int, int, str, memoryview]] = []
-    for name, rows in take_out(saved, store, head["shard"]).items():
+    made = with_kept(saved, head)
+    for name, rows in take_out(made, store, head["shard"]).items():
         for bucket, part in split(query.spec.by, rows.combine_chunks(), buckets):
             for payload in payloads(part):
                 found.append((keys[bucket], source, len(found), name, payload))

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from slidewise.errors import SpecError
 from slidewise.keyed.processor import Processor
 from slidewise.keyed.publisher import Commit, Published, Publisher
 from slidewise.keyed.query import AHEAD, CORRECTION, LATE, KeyedQuery, flagged
@@ -36,7 +37,7 @@ from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import QueryHeads
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_number
-from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET, continued
 from slidewise.spark.columns import EARLY
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
@@ -181,7 +182,9 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         """Ingests new rows; returns all results that are due."""
         (bucket,) = key
         if bucket == GUARD_BUCKET:
-            self._check([bytes(row.payload) for row in rows])
+            for _ in rows:
+                pass  # All tasks send the guard that this operator has.
+            self._check()
             return iter(())
         transaction = StateTransaction(self, bucket)
         watermark = self._watermark(timerValues)
@@ -210,17 +213,32 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
     def close(self) -> None:
         """Does nothing: no resource is open between calls."""
 
+    def continued(self, state: bytes | None, kept: list[str] | None) -> KeyedQuery:
+        """The query that goes on with a state, by its guard and the columns it kept.
+
+        Raises:
+            SpecError: If the query did not make the state, or grew beyond it.
+        """
+        query = continued(self.query, self.guard, state, kept)
+        if query is not self.query and self.publisher is not None:
+            raise SpecError(
+                "publish= writes for followers of the earlier Spec: leave the Spec as "
+                "it was, or give a new checkpointLocation and another folder (and the "
+                "rows so far as initial=)"
+            )
+        return query
+
     def _watermark(self, timer_values: Any) -> int | None:
         """Returns the watermark in microseconds since 1970; None before the first."""
         return watermark_of(timer_values.getCurrentWatermarkInMs())
 
-    def _check(self, guards: list[bytes]) -> None:
+    def _check(self) -> None:
         found = self.head.get()
         state = None if found is None else json.loads(bytes(found[0]))["guard"].encode()
-        Guard.check(guards[0], state)
-        if state is None:
+        self.continued(state, None)
+        if state != self.guard:
             query = QueryHeads().of(self.query)
-            head = {"guard": guards[0].decode(), "query": query}
+            head = {"guard": self.guard.decode(), "query": query}
             self.head.update((json.dumps(head).encode(),))
 
 
@@ -248,7 +266,8 @@ class StateTransaction:
         head = {} if found is None else json.loads(bytes(found[0]))
         # A timer fires without new rows, and so without a call for the guard's bucket.
         guard: str | None = head.get("guard")
-        Guard.check(operator.guard, None if guard is None else guard.encode())
+        state = None if guard is None else guard.encode()
+        self._query = operator.continued(state, head.get("kept"))
         self._timer: int | None = head.get("timer")
         self._token: str = head.get("token", "")
         self._earlier: list[str] = head.get("earlier", [])
@@ -268,7 +287,7 @@ class StateTransaction:
         if cached is None:
             # `ordered=False`, because Spark does not keep the order of rows.
             self.processor = Processor(
-                operator.query,
+                self._query,
                 self._store,
                 directory,
                 operator.retention,
@@ -284,16 +303,20 @@ class StateTransaction:
     def _cached(self) -> CachedShard | None:
         """The cached shard, if its token is that of the state or an earlier one.
 
-        `overflow=`, `changed=` and `late=` must be equal, too: a query may continue
-        with others, which the state does not record.
+        The Spec, `overflow=`, `changed=` and `late=` must be equal, too: a query may
+        continue with others.
         """
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
             return None
-        own, other = self._operator.query, cached.processor.query
-        free = (own.spec.overflow, own.changed, self._operator.retention)
-        same = (other.spec.overflow, other.changed, cached.processor.retention)
-        return cached if same == free else None
+        processor, own = cached.processor, self._query
+        same = self._free(processor.query, processor.retention)
+        return cached if same == self._free(own, self._operator.retention) else None
+
+    @staticmethod
+    def _free(query: KeyedQuery, retention: int) -> tuple[Any, ...]:
+        """What may differ from one run of a query to the next."""
+        return query.spec.hash, query.spec.overflow, query.changed, retention
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the page cache of this bucket on the disk of the node."""
@@ -360,6 +383,8 @@ class StateTransaction:
         head = new_head(self._batch, operator.guard, directory, timer)
         token: str = head["token"]
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
+        if processor.query.kept is not None:
+            head["kept"] = processor.query.kept
         if operator.publisher is not None:
             head["published"] = self._publish(directory, changed, watermark)
         operator.head.update((json.dumps(head).encode(),))

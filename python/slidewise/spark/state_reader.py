@@ -17,7 +17,7 @@ from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.snapshots import query_of
-from slidewise.spark.checkpoint_state import CheckpointState, shard_of
+from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
 from slidewise.spark.versions import check_streams
 from slidewise.spark.worker_errors import one_line_errors
 
@@ -91,8 +91,8 @@ class Reader:
         """The rows of a bucket, from its head and pages."""
         with one_line_errors():
             store, head = shard_of(stored)
-            shard = head["shard"]
-            log = RowLog(self._query, Pages(store), shard["log"])
+            query, shard = with_kept(self._query, head), head["shard"]
+            log = RowLog(query, Pages(store), shard["log"])
             fired = shard["flushed"]
             tables = [self._listed(*part, fired) for part in log.alive()]
             return pa.concat_tables([empty_table(self.schema), *tables])
