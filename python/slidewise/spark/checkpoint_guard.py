@@ -14,7 +14,7 @@ from slidewise.keyed.growth import beyond
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 
-__all__ = ["GUARD_BUCKET", "Guard", "continued"]
+__all__ = ["GUARD_BUCKET", "Guard", "check_format", "continued"]
 
 # The bucket whose state is the guard.
 GUARD_BUCKET = -1
@@ -70,13 +70,7 @@ class Guard:
         if state is None or query == state:
             return
         before, now = _fields(state), _fields(query)
-        if before["format"] != now["format"]:
-            raise SpecError(
-                "this checkpoint was made by another version of slidewise (format "
-                f"{before['format']} of its state, and this one has {now['format']}): "
-                "continue with that version, or give a new checkpointLocation (and the "
-                "rows so far as initial=)"
-            )
+        check_format(before["format"])
         changed = [reason] if reason else []
         changed += _column_changes(before.pop("columns"), now.pop("columns"))
         changed += [
@@ -104,6 +98,21 @@ class Guard:
             ", ",
             Argument("marker"),
             " and the trigger.",
+        )
+
+
+def check_format(found: int) -> None:
+    """Checks the format of the state in a checkpoint.
+
+    Raises:
+        SpecError: If it is that of another version.
+    """
+    if found != STATE_FORMAT:
+        raise SpecError(
+            "this checkpoint was made by another version of slidewise (format "
+            f"{found} of its state, and this one has {STATE_FORMAT}): continue with "
+            "that version, or give a new checkpointLocation (and the rows so far as "
+            "initial=)"
         )
 
 

@@ -36,7 +36,7 @@ from slidewise.keyed.validation import check_emit, checked
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_files import Files, batches_of, edited
-from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, check_format
 from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
 from slidewise.spark.local_session import existing_session
 from slidewise.spark.operator import OUTPUT, Operator, StatePages, new_head
@@ -236,14 +236,15 @@ class _Plan:
     ) -> "_Plan":
         """Checks the arguments of `migrate` against the state."""
         guard = json.loads(state.guard["guard"])
+        check_format(guard["format"])
         saved = _saved(state.guard["query"], spec)
         query = saved if spec is None else _grown(saved, spec)
         for head in state.heads:
             if "published" in head:
                 raise SpecError(
                     f"the stream publishes to {head['published']['path']!r}, where "
-                    "followers read its buckets: migrate it no further than to a new "
-                    "checkpointLocation (and the rows so far as initial=)"
+                    "followers read its buckets: give a new checkpointLocation "
+                    "instead (and the rows so far as initial=)"
                 )
         count = guard["buckets"] if buckets is None else buckets
         position = Position.of([head["shard"] for head in state.heads])
@@ -278,8 +279,8 @@ def _grown(saved: KeyedQuery, spec: Spec) -> KeyedQuery:
     reason = beyond(saved, spec, saved.reach + saved.allowance)
     if reason is not None:
         raise SpecError(
-            f"the checkpoint is of another Spec: {reason}, or give a new "
-            "checkpointLocation, and the rows so far as initial="
+            f"the checkpoint is of another Spec: {reason}. For the rest give a new "
+            "checkpointLocation (and the rows so far as initial=)"
         )
     return checked(with_needed_columns(replace(saved, spec=spec, kept=None)))
 
