@@ -164,7 +164,7 @@ def rolling(
             are returned, returned with `_ahead` true. Default: any distance.
         initial: For streams: a batch DataFrame of the rows before the stream.
         buckets: For streams: int, the number of groups into which keys are hashed, by
-            default 8. It cannot change while the checkpoint exists.
+            default 8. Only `migrate` changes it for a checkpoint.
         marker: For streams: str, a boolean column. Rows where it is true only move the
             watermark, which emits the last rows of a stream that ends.
         deletes: str, a boolean column. A row where it is true deletes one row of its
