@@ -38,7 +38,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 .PHONY: help dev dev-tools core-dev build-dev rust demo demo-spark test test-core test-package \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-one-number test-queries test-threads test-streams test-crash-recovery \
-        test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
+        test-cluster test-kafka test-sinks test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
         bench-native bench-keyed bench-queries bench-memory bench-peers bench-spark bench-streams bench-rates soak \
         soak-spark reports docs site wheels format lock clean
@@ -94,9 +94,9 @@ test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k 
 
 # The tier to pass before a release; docs/contributing/tests.md says what each recipe proves.
 NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
-           test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
-           test-python-versions test-spark-versions test-miri test-sanitizer fuzz soak \
-           soak-spark reports test-one-number
+           test-threads test-streams test-crash-recovery test-cluster test-kafka test-sinks \
+           test-oldest test-python-versions test-spark-versions test-miri test-sanitizer fuzz \
+           soak soak-spark reports test-one-number
 test-nightly: ## test at length: long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, versions
 	@echo "seed $(SEED)"
 	@for one in $(NIGHTLY); do \
@@ -164,6 +164,10 @@ test-cluster: dev ## test Spark with two executors that get slidewise in an arch
 
 test-kafka: kafka ## test streams from Kafka to Kafka, by functions and by the command
 	$(BIN)/pytest -m nightly tests/spark/test_kafka.py tests/spark/test_cli_stream.py -q
+
+# The servers are packages of the system; tests of one that is missing are skipped.
+test-sinks: dev ## test sinks of streams on PostgreSQL and Redis, and kill both sides
+	$(BIN)/pytest -m nightly tests/spark/test_sinks.py -q $(ARGS)
 
 test-spark-versions: dev ## test each supported PySpark in its own environment; ARGS="4.1.4"
 	$(BIN)/python tests/helpers/versions.py $(ARGS)

@@ -47,7 +47,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 # Classes that a public function returns, after it.
 RETURNED = {"follow": Follower}
 PACKAGES = (
-    *("slidewise.spark", "slidewise.testing", "slidewise.metrics"),
+    *("slidewise.spark", "slidewise.spark.sinks", "slidewise.testing"),
+    "slidewise.metrics",
     *("slidewise.pandas", "slidewise.polars", "slidewise.sklearn"),
 )
 

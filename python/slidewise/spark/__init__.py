@@ -6,6 +6,8 @@
 - `metrics`, `Listener`: counts of rows, results and state of running queries.
 - `migrate`: the checkpoint of a stream with other buckets, or a Spec that has grown.
 - `read_state`: the rows that a stream holds, from its checkpoint.
+- `sinks`: a module, of functions for `foreachBatch` that keep the last result of each
+  key in PostgreSQL or Redis.
 - `session`: makes a local SparkSession with the settings that they need.
 
 All are plain functions of a DataFrame; without one, `rolling` and `hopping` return a

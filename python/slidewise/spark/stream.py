@@ -33,6 +33,7 @@ from slidewise.spark.columns import EARLY, column
 from slidewise.spark.commits import mark_commits
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
+from slidewise.spark.marks import KEY
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.payload import PACKED, Packer, number_history, unpack
@@ -172,6 +173,12 @@ def _output_struct(df: Any, query: KeyedQuery, flags: Sequence[str]) -> StructTy
         for field in query.output
     ]
     fields += [StructField(flag, BooleanType(), nullable=False) for flag in flags]
+    bounds = ("window_start", "window_end") if query.spec.is_hopping else ()
+    keys = {*query.spec.by, *bounds}
+    for at, one in enumerate(fields):
+        if one.name in keys:
+            marked = {**one.metadata, KEY: len(keys)}
+            fields[at] = StructField(one.name, one.dataType, one.nullable, marked)
     return StructType(fields)
 
 
