@@ -333,3 +333,53 @@ def test_a_late_row_corrects_the_result_at_the_watermark() -> None:
         ("c", 22, 2, True),
     ]
     assert windows.late_count == 1, "a row at 12 is in no window at 22"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", CHANGED)
+def test_results_say_until_when_they_are_valid(page: int, kind: str, seed: int) -> None:
+    """The last result of each key has the times that a query gives at the watermark."""
+    stream = Stream(seed * 1000 + page)
+    spec = {"on": "t", "by": "key", "emit": "change", **CHANGED[kind]}
+    late, changed = stream.random.choice([0, 40]), stream.random.choice([False, True])
+    windows = sw.KeyedWindows(**spec, late=late, changed=changed, valid_until=True)
+    last: dict[object, dict[str, object]] = {}
+    found = set()
+    for _ in range(5):
+        windows.ingest(stream.batch())
+        windows.advance()
+        for row in windows.collect().to_pylist():
+            last[row["key"]] = row
+        if stream.random.random() < 0.3:
+            windows = sw.KeyedWindows.from_bytes(windows.to_bytes())
+        if windows.watermark is None:
+            continue
+        keys = [row["key"] for row in windows.keys().to_pylist()]
+        times = [max(last[key]["t"], windows.watermark) for key in keys]
+        asked = pa.table({"key": pa.array(keys, pa.string()), "at": times})
+        now = windows.query_many(asked, at="at", valid_until=True).drop_columns("at")
+        found |= {name for name in now.column_names if "valid_until" in name}
+        for key, row in zip(keys, now.to_pylist(), strict=True):
+            assert {name: last[key][name] for name in row} == row
+    assert found
+
+
+def test_an_update_says_until_when_it_is_valid() -> None:
+    request = {"on": "t", "by": "k", "windows": 10, "aggs": {"top": sw.max("x")}}
+    windows = sw.KeyedWindows(**request, emit="update", valid_until=True)
+    windows.ingest({"t": [1, 2, 3], "k": [*"aab"], "x": [5, 9, None]})
+    assert windows.collect().to_pylist() == [
+        {"k": "a", "t": 2, "top_10": 9, "valid_until_10": 12},
+        {"k": "b", "t": 3, "top_10": None, "valid_until_10": None},
+    ]
+
+
+def test_valid_until_goes_with_results_per_key() -> None:
+    request = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match=r"emit='final' emits others: give emit"):
+        sw.KeyedWindows(**request, valid_until=True)
+    with pytest.raises(sw.SpecError, match="valid_until= is True or False, got 1"):
+        sw.KeyedWindows(**request, emit="change", valid_until=1)
+    since = {**request, "aggs": {"since": sw.since_last()}, "emit": "update"}
+    with pytest.raises(sw.SpecError, match=r"valid_until=True asks when results"):
+        sw.KeyedWindows(**since, valid_until=True)

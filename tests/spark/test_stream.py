@@ -99,6 +99,7 @@ def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
             emit="change",
             late_rows="correct",
             changed=changed,
+            valid_until=True,
         )
         query = start_keyed(answers, tmp_path, "change")
         query.awaitTermination()
@@ -118,6 +119,11 @@ def test_late_rows_correct_what_is_current(spark: Any, tmp_path: Path) -> None:
     got = ours.schema.empty_table().from_pylist(list(last.values()), ours.schema)
     got = got.set_column(got.column_names.index("t"), "t", labels["t"])
     assert_same(got.select(expected.column_names), expected, ["key"])
+    windows = sw.KeyedWindows(**SHORT, emit="none")
+    windows.ingest(table)
+    asked = windows.query_many(labels, at="t", valid_until=True)
+    until = ["key", "valid_until_10s", "valid_until_50s"]
+    assert got.select(until).to_pylist() == asked.select(until).to_pylist()
 
 
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:

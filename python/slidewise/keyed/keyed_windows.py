@@ -36,7 +36,7 @@ __all__ = ["KeyedWindows"]
 # The arguments that a snapshot holds.
 _OF_THE_STREAM = (
     *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
-    *("ahead", "idle", "changed"),
+    *("ahead", "idle", "changed", "valid_until"),
 )
 
 
@@ -113,6 +113,10 @@ class KeyedWindows:
         changed: With `emit="change"`: leaves out results that equal the last one of
             their key, to the last bit of floats, with NaN equal to NaN. A key whose
             rows had all left its windows has no last one.
+        valid_until: With `emit="change"` or "update": also emits `valid_until_<window>`
+            per window, the first time at which one of its results changes because a
+            row leaves, as in `query`; null for never. With `changed`, results with
+            another such time are not equal.
         keep: The least time for which rows are kept behind the watermark, of the type
             of `late`: the horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
@@ -189,6 +193,7 @@ class KeyedWindows:
         idle: WindowLike | None = None,
         clock: Callable[[], Any] | None = None,
         changed: bool = False,
+        valid_until: bool = False,
         keep: WindowLike | None = None,
         then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
@@ -204,6 +209,7 @@ class KeyedWindows:
             "idle": idle,
             "clock": Clock.given(clock, ahead, idle),
             "changed": changed,
+            "valid_until": valid_until,
             "keep": keep,
             "then_by": then_by,
             "deletes": deletes,

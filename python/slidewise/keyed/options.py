@@ -16,6 +16,7 @@ from slidewise.keyed.validation import (
     check_deletes,
     check_emit,
     check_options,
+    check_valid_until,
     checked,
     parse_late,
     refuse_flag,
@@ -48,6 +49,7 @@ class Options:
     idle: Length | None
     clock: Clock
     changed: bool
+    valid_until: bool
 
     @classmethod
     def make(
@@ -64,6 +66,7 @@ class Options:
         idle: WindowLike | None = None,
         clock: Clock | None = None,
         changed: bool = False,
+        valid_until: bool = False,
     ) -> Self:
         """Parses and checks the arguments."""
         refuse_mixed(spec, "KeyedWindows")
@@ -95,6 +98,7 @@ class Options:
             parse_guard(idle, "idle"),
             clock or Clock(None),
             check_changed(changed, emit),
+            check_valid_until(valid_until, emit, spec),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -120,7 +124,7 @@ class Options:
             refuse_flag([*schema.names, *self.spec.results], self.late_rows, flag)
         corrects = self.late_rows == "correct"
         options = (self.emit, self.then_by, self.deletes, corrects, kept, self.changed)
-        return checked(KeyedQuery(self.spec, schema, *options))
+        return checked(KeyedQuery(self.spec, schema, *options, self.valid_until))
 
     def ticks(self, query: KeyedQuery) -> tuple[int, int]:
         """How far the watermark stays behind, and how long rows are kept behind it."""

@@ -35,7 +35,7 @@ from slidewise.keyed.columns import (
 )
 from slidewise.keyed.grid import Grid
 from slidewise.spec.durations import Length
-from slidewise.spec.outputs import outputs_of, own_beside
+from slidewise.spec.outputs import outputs_of, own_beside, until_column
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.table.asof import query_points_of
@@ -83,6 +83,8 @@ class KeyedQuery:
         corrects: Whether late rows are accepted, and changed results emitted again.
         kept: The columns of rows of the state, if an earlier Spec chose them.
         changed: Whether results that equal the last one of their key are left out.
+        valid_until: Whether results come with the times at which they change, as in
+            queries.
         output: The columns of the results, if the query was checked.
     """
 
@@ -94,6 +96,7 @@ class KeyedQuery:
     corrects: bool = False
     kept: tuple[str, ...] | None = None
     changed: bool = False
+    valid_until: bool = False
     output: pa.Schema = field(default=pa.schema([]), compare=False)
 
     @cached_property
@@ -251,6 +254,13 @@ class KeyedQuery:
             calendar=window.units(TicksOf(self.times)),
             cumulates=window.slide(self.ticks_of) is not None,
         )
+
+    @cached_property
+    def computed(self) -> tuple[str, ...]:
+        """The columns of results, then those of the times at which they change."""
+        windows = self.spec.windows if self.valid_until else ()
+        until = (until_column(self.spec, window) for window in windows)
+        return (*self.spec.results, *until)
 
     @property
     def emits_keys(self) -> bool:
@@ -650,7 +660,7 @@ class KeyedQuery:
             times if name == on and times is not None else rows.column(name)
             for name in names
         ]
-        names = [*names, *self.spec.results]
+        names = [*names, *self.computed]
         return pa.Table.from_arrays([*held, *answers], names=names)
 
 

@@ -79,6 +79,7 @@ class QueryHeads:
             "deletes": query.deletes,
             "late_rows": "correct" if query.corrects else "drop",
             "changed": query.changed,
+            "valid_until": query.valid_until,
             "schema": query.schema.serialize().to_pybytes().hex(),
         }
 
@@ -321,7 +322,8 @@ def query_of(head: Mapping[str, Any], spec: Spec | None = None) -> KeyedQuery:
     options = (head["emit"], tuple(head["then_by"]), head["deletes"])
     corrects = head["late_rows"] == "correct"
     spec = spec_of(head) if spec is None else spec
-    return KeyedQuery(spec, schema, *options, corrects, kept, head["changed"])
+    more = (head["changed"], head["valid_until"])
+    return KeyedQuery(spec, schema, *options, corrects, kept, *more)
 
 
 def spec_of(head: Mapping[str, Any]) -> Spec:
@@ -427,8 +429,9 @@ def _check_head(head: Mapping[str, Any]) -> None:
     texts += [x for x in (head["deletes"], head["document"]) if x is not None]
     guards = [head["ahead"], head["idle"]]
     texts += [x for x in guards if not isinstance(x, int | None)]
-    if not isinstance(head["changed"], bool):
-        raise TypeError("changed is not a bool")
+    for name in ("changed", "valid_until"):
+        if not isinstance(head[name], bool):
+            raise TypeError(f"{name} is not a bool")
     lists = isinstance(then_by, list) and isinstance(columns, list)
     if not lists or not all(isinstance(x, str) for x in texts):
         raise TypeError("a name is not text")

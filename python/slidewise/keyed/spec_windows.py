@@ -29,7 +29,10 @@ from slidewise.spec.spec import Spec
 __all__ = ["Saved", "SpecWindows"]
 
 # The options that a snapshot holds, and with which its windows are made again.
-_IN_HEADS = (*("emit", "late_rows", "then_by", "deletes", "ahead", "idle", "changed"),)
+_IN_HEADS = (
+    *("emit", "late_rows", "then_by", "deletes", "ahead", "idle"),
+    *("changed", "valid_until"),
+)
 
 
 class SpecWindows:

@@ -32,6 +32,7 @@ __all__ = [
     "check_emit",
     "check_options",
     "check_unique",
+    "check_valid_until",
     "checked",
     "parse_late",
     "parse_schema",
@@ -71,6 +72,31 @@ def check_changed(changed: object, emit: str) -> bool:
             " keeps up to date: give that, or leave it out",
         )
     return changed
+
+
+def check_valid_until(valid_until: object, emit: str, spec: Spec) -> bool:
+    """Checks `valid_until=`, which goes with results per key."""
+    given = Argument("valid_until", valid_until)
+    if not isinstance(valid_until, bool):
+        raise SpecError(
+            Argument("valid_until"), f" is True or False, got {valid_until!r}"
+        )
+    if valid_until:
+        if emit not in ("update", "change"):
+            raise SpecError(
+                given,
+                " says when the last result of a key changes, and ",
+                Argument("emit", emit),
+                " emits others: give ",
+                Argument("emit", "change"),
+                " or ",
+                Argument("emit", "update"),
+                ", or leave it out",
+            )
+        refuse_ended(spec, given)
+        for window in spec.windows:
+            window.check_expiry(given)
+    return valid_until
 
 
 def refuse_ended(spec: Spec, given: Argument) -> None:
@@ -164,6 +190,8 @@ def checked(query: KeyedQuery) -> KeyedQuery:
         answers = query.answer_points(
             empty_table(query.stored_schema), points, _NO_ROWS
         )
+        for _ in query.computed[len(answers) :]:
+            answers.append(query.times.window_ends(pa.array([], pa.int64())))
         results = query.answered(rows, answers)
     output = query.marked(results).schema
     refuse_duplicates(output.names)

@@ -39,6 +39,7 @@ _OF_BATCHES = ("partitions", "split", "then_by", "only")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
     *("initial", "buckets", "marker", "deletes", "changed", "publish", "ahead"),
+    "valid_until",
 )
 
 
@@ -77,6 +78,7 @@ def rolling(
     marker: str | None = None,
     deletes: str | None = None,
     changed: bool = False,
+    valid_until: bool = False,
     publish: str | os.PathLike[str] | None = None,
     partitions: int | None = None,
     split: str | bool | int = "auto",
@@ -173,6 +175,9 @@ def rolling(
         changed: For streams, with `emit="change"`: bool; leaves out results that equal
             the last one of their key. A key whose rows had all left its windows has no
             last one.
+        valid_until: For streams, with `emit="change"` or "update": bool; adds
+            `valid_until_<window>` per window, the first time at which one of its
+            results changes because a row leaves, or null. `changed` compares it, too.
         publish: For streams: the folder to which each micro-batch writes what it
             changed in the state, for `slidewise.follow`. It belongs to the checkpoint
             from its first micro-batch on.

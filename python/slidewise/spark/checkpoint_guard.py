@@ -94,6 +94,8 @@ class Guard:
             " between 'drop' and 'flag', ",
             Argument("changed"),
             ", ",
+            Argument("valid_until"),
+            ", ",
             Argument("ahead"),
             ", ",
             Argument("marker"),

@@ -303,8 +303,8 @@ class StateTransaction:
     def _cached(self) -> CachedShard | None:
         """The cached shard, if its token is that of the state or an earlier one.
 
-        The Spec, `overflow=`, `changed=` and `late=` must be equal, too: a query may
-        continue with others.
+        The Spec, `overflow=`, `changed=`, `valid_until=` and `late=` must be equal,
+        too: a query may continue with others.
         """
         cached = _cache.pop(self._query_id, self._bucket, self._batch)
         if cached is None or cached.token not in (self._token, *self._earlier):
@@ -316,7 +316,8 @@ class StateTransaction:
     @staticmethod
     def _free(query: KeyedQuery, retention: int) -> tuple[Any, ...]:
         """What may differ from one run of a query to the next."""
-        return query.spec.hash, query.spec.overflow, query.changed, retention
+        given = query.changed, query.valid_until, retention
+        return query.spec.hash, query.spec.overflow, *given
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the page cache of this bucket on the disk of the node."""

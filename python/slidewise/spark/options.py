@@ -11,7 +11,12 @@ from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.published import Folder
 from slidewise.keyed.query import AHEAD, LATE
-from slidewise.keyed.validation import LATE_ROWS, check_changed, check_emit
+from slidewise.keyed.validation import (
+    LATE_ROWS,
+    check_changed,
+    check_emit,
+    check_valid_until,
+)
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 
@@ -37,6 +42,7 @@ class StreamOptions:
     changed: bool = False
     publish: str | None = None
     ahead: int | None = None
+    valid_until: bool = False
 
     @classmethod
     def make(
@@ -52,6 +58,7 @@ class StreamOptions:
         marker: str | None = None,
         deletes: str | None = None,
         changed: bool = False,
+        valid_until: bool = False,
         publish: str | os.PathLike[str] | None = None,
         ahead: str | timedelta | None = None,
     ) -> "StreamOptions":
@@ -76,6 +83,7 @@ class StreamOptions:
             changed=check_changed(changed, emit),
             publish=None if publish is None else Folder(publish).path,
             ahead=None if ahead is None else _parse_delay(ahead, "ahead"),
+            valid_until=check_valid_until(valid_until, emit, spec),
         )
 
     def check_stream(self) -> None:

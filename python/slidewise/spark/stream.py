@@ -33,7 +33,7 @@ from slidewise.spark.columns import EARLY, column
 from slidewise.spark.commits import mark_commits
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
-from slidewise.spark.marks import KEY
+from slidewise.spark.marks import KEY, UNTIL
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.payload import PACKED, Packer, number_history, unpack
@@ -146,7 +146,7 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
         refuse_flag(schema.names, options.late_rows, flag)
     given = (options.emit, options.then_by, options.deletes, options.corrects)
     query = KeyedQuery(spec, schema, *given, changed=options.changed)
-    return checked(with_needed_columns(query))
+    return checked(with_needed_columns(replace(query, valid_until=options.valid_until)))
 
 
 def with_needed_columns(query: KeyedQuery) -> KeyedQuery:
@@ -174,11 +174,12 @@ def _output_struct(df: Any, query: KeyedQuery, flags: Sequence[str]) -> StructTy
     ]
     fields += [StructField(flag, BooleanType(), nullable=False) for flag in flags]
     bounds = ("window_start", "window_end") if query.spec.is_hopping else ()
-    keys = {*query.spec.by, *bounds}
+    keys, until = {*query.spec.by, *bounds}, query.computed[len(query.spec.results) :]
+    marks: dict[str, dict[str, Any]] = {name: {KEY: len(keys)} for name in keys}
+    marks |= {name: {UNTIL: True} for name in until}
     for at, one in enumerate(fields):
-        if one.name in keys:
-            marked = {**one.metadata, KEY: len(keys)}
-            fields[at] = StructField(one.name, one.dataType, one.nullable, marked)
+        marked = {**(one.metadata or {}), **marks.get(one.name, {})}
+        fields[at] = StructField(one.name, one.dataType, one.nullable, marked)
     return StructType(fields)
 
 

@@ -12,7 +12,8 @@ emitted again.
 
 With `changed=True` a result that equals the last one of its key is left out. That is
 the one at the key's latest row, or at the watermark if that is later, so it is computed
-again and not stored. A key without rows in its windows has none.
+again and not stored. A key without rows in its windows has none. With
+`valid_until=True` the times at which results change count as results.
 """
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ from slidewise.keyed.answer import FromEntries, FromRows
 from slidewise.keyed.columns import TIME, Ends, later_than
 from slidewise.keyed.emit.emitter import Emitter
 from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.points import Points
+from slidewise.keyed.reader import RowReader
 from slidewise.keyed.shard import Shard
 from slidewise.spec.windows.base import Window
 
@@ -97,7 +100,7 @@ class PerKey(Emitter):
 
     def _changed(self, results: pa.Table, last: pa.Table) -> pa.Table:
         """The results that differ from the last ones of their keys."""
-        names = [*self._query.spec.by, *self._query.spec.results]
+        names = [*self._query.spec.by, *self._query.computed]
         tables = [results.select(names), last.select(names)]
         # Custom aggregations may give nulls of another type.
         both = pa.concat_tables(tables, promote_options="permissive")
@@ -132,8 +135,16 @@ class PerKey(Emitter):
 
     def _answered(self, keys: pa.Table) -> pa.Table:
         """The results of keys at the times in `TIME`."""
-        points = self._query.query_points(keys)
-        return self._query.answered(points, self._answer.at(keys))
+        query = self._query
+        points = query.query_points(keys)
+        if not query.valid_until:
+            return query.answered(points, self._answer.at(keys))
+        reader = self._answer.reader() or RowReader(self._shard)
+        asked = Points(keys.select(list(query.spec.by)), query.ticks(keys), None)
+        spans = self._horizon.windows(None)
+        found = reader.answer(asked, spans, self._horizon, expiry=True)
+        results = found.named(spans, query).values()
+        return query.answered(points, [result.array for result in results])
 
     def _latest(self, rows: pa.Table, *, held: bool = True) -> pa.Table:
         """The keys of rows, each with its latest time in `TIME`.
