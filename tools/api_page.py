@@ -42,6 +42,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Errors": (
         *("SlidewiseError", "SpecError", "ResultOverflowError", "EmptyWindowError"),
         *("OutOfOrderError", "SnapshotError", "WindowBusyError", "LawError"),
+        "StaleResultError",
     ),
 }
 # Classes that a public function returns, after it.

@@ -40,6 +40,7 @@ from slidewise.errors import (
     SlidewiseError,
     SnapshotError,
     SpecError,
+    StaleResultError,
     WindowBusyError,
 )
 from slidewise.hints import unknown_name_error
@@ -81,6 +82,7 @@ __all__ = [
     "SnapshotError",
     "Spec",
     "SpecError",
+    "StaleResultError",
     "Window",
     "WindowBusyError",
     "__version__",

@@ -16,6 +16,7 @@ __all__ = [
     "SlidewiseError",
     "SnapshotError",
     "SpecError",
+    "StaleResultError",
     "WindowBusyError",
     "describe_value",
 ]
@@ -144,6 +145,14 @@ class ResultOverflowError(_MessageError, OverflowError):
 
     Integers never wrap and are never rounded to floats. Cast the column to float64 if
     rounding is fine, or give `overflow="null"`.
+    """
+
+
+class StaleResultError(SlidewiseError, LookupError):
+    """The last result of a key has changed since, because rows have left its windows.
+
+    Raised by `get` of the sinks of `slidewise.spark` for a time at or after one of the
+    times of `valid_until=True`.
     """
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from streams import LATE, ROLLING, WORKERS, read
+from streams import LATE, RENAMES, ROLLING, WORKERS, read
 
 from slidewise.spark import rolling, session
 from slidewise.spark.sinks import postgres_sink, redis_sink
@@ -85,6 +85,7 @@ def main() -> None:
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
             "spark.ui.showConsoleProgress": "false",
+            **RENAMES,
             **WORKERS,
         },
     )

@@ -73,6 +73,10 @@ def test_results_name_their_key_columns(spark: Any) -> None:
     assert keys(rows) == ("k", "l")
     assert keys(rows.withColumnRenamed("l", "line").drop("t")) == ("k", "line")
     assert keys(rows, "k") == ("k",)
+    kept = {"emit": "change", "valid_until": True, "late": "1m", "aggs": aggs}
+    change = rolling(rates, on="t", by="k", windows=["1h", "1d"], **kept)
+    until = Layout.of(change.withColumnRenamed("valid_until_1d", "u"), (), call).until
+    assert until == ("valid_until_1h", "u")
     assert keys(windows) == ("k", "window_start", "window_end")
     with pytest.raises(sw.SpecError, match=r"have 1 of their 2 key columns"):
         keys(rows.drop("l"))
@@ -91,6 +95,20 @@ def test_a_layout_as_text() -> None:
     assert zeros.key_text(zeros.key(-0.0)) == "[0.0]"
     with pytest.raises(sw.SpecError, match="5 is not a key of column 'k'"):
         layout.key(5)
+
+
+def test_a_result_is_valid_until_rows_leave_any_window() -> None:
+    fields = [("k", pa.string()), ("u", pa.timestamp("us", "UTC")), ("v", pa.int64())]
+    layout = Layout(pa.schema(fields), ("k",), ("u",))
+    assert Layout.from_text(layout.to_text()) == layout
+    before = TIME - dt.timedelta(microseconds=1)
+    layout.refuse_stale({"k": "a", "u": TIME, "v": 1}, before)
+    layout.refuse_stale({"k": "a", "u": None, "v": 1}, TIME)
+    for at in (TIME, TIME.replace(tzinfo=None)):  # a time without a zone is in UTC
+        with pytest.raises(sw.StaleResultError, match=r"u is 2026-01-01 12:30:00"):
+            layout.refuse_stale({"k": "a", "u": TIME, "v": 1}, at)
+    with pytest.raises(sw.SpecError, match="do not say until when they are valid"):
+        Layout(layout.schema, ("k",)).refuse_stale({"k": "a"}, TIME)
 
 
 def test_wrong_arguments() -> None:

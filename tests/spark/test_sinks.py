@@ -128,7 +128,7 @@ SELECT * FROM VALUES
   ARRAY(NULL), NULL, -1L, FLOAT('-Infinity'), ARRAY(NULL), ARRAY('', NULL, 'null')),
  ('"\\n,\\\\', 1D, 0BD, NULL, ARRAY('-Infinity'), NULL, MAP('"', NULL), X'22', NULL,
   NULL, NULL, NULL, NULL, MAP(2, NULL), 0L, FLOAT('NaN'), NULL, NULL)
-AS t(k, f, d, t, fs, s, m, b, date, u, n, o, ts, pairs, i, r, ds, words)
+AS t(k, `50%`, d, t, fs, s, m, b, date, u, n, o, ts, pairs, i, r, ds, words)
 """
 
 
@@ -176,6 +176,18 @@ def test_keys_of_several_columns(spark: Any, server: sink_servers.Server) -> Non
         sink.get((1.5,))
 
 
+def test_columns_may_change(spark: Any, server: sink_servers.Server) -> None:
+    """As by a select before the sink; of Redis also those of rows that stay."""
+    sink_of(server, "columns", by="k")(spark.sql("SELECT 'a' AS k, 1L AS n, 2 AS m"), 0)
+    reader = sink_of(server, "columns")
+    assert reader.get("a") == {"k": "a", "n": 1, "m": 2}
+    fewer = sink_of(server, "columns", by="k")
+    fewer(spark.sql("SELECT 'a' AS k, 3L AS n"), 1)
+    assert fewer.get("a") == {"k": "a", "n": 3}
+    if server.kind == "redis":
+        assert reader.get("a") == {"k": "a", "n": 3}
+
+
 def test_an_older_micro_batch_changes_nothing(
     spark: Any, server: sink_servers.Server
 ) -> None:
@@ -202,6 +214,35 @@ def test_the_last_of_several_results_of_a_key_counts(
     sink = sink_of(server, "several", by="k")
     sink(spark.range(300, numPartitions=1).selectExpr("id % 7 AS k", "id"), 0)
     assert [sink.get(key)["id"] for key in range(7)] == [294, *range(295, 300), 293]
+
+
+def test_a_result_past_its_time_is_refused(
+    spark: Any, server: sink_servers.Server, tmp_path: Path
+) -> None:
+    """`get(at=)` gives what a call over all rows gives at that time, or refuses."""
+    source = FileSource(tmp_path, 4, LATE)
+    source.write(4)
+    sink = sink_of(server, "stale")
+    exact = {name: ROLLING["aggs"][name] for name in ("n", "x", "top", "word")}
+    run(spark, tmp_path, sink, aggs=exact, valid_until=True)
+    accepted = pa.concat_tables(source.accepted()).drop_columns("batch")
+    kind, refused = accepted.schema.field("t").type, 0
+    for key in pc.unique(accepted["key"]).to_pylist():
+        row = sink.get(key)
+        first = max(row["t"], source.watermark(len(source.batches)))
+        for seconds in (0, 3, 30, 200):
+            time = first + dt.timedelta(seconds=seconds)
+            at = {"key": pa.array([key], "string"), "t": pa.array([time], kind)}
+            spec = {**ROLLING, "aggs": exact, "at": pa.table(at)}
+            (now,) = sw.rolling(accepted, **spec).to_pylist()
+            is_same = all(now[name] == row[name] for name in now if name != "t")
+            try:
+                assert sink.get(key, at=time) == row
+                assert is_same
+            except sw.StaleResultError:
+                assert not is_same
+                refused += 1
+    assert refused > 10
 
 
 def test_windows_are_kept_by_key_and_bounds(
@@ -273,7 +314,7 @@ POINTS = (
 )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_kills_of_drivers_and_servers(
     server: sink_servers.Server, tmp_path: Path
 ) -> None:
@@ -284,10 +325,10 @@ def test_kills_of_drivers_and_servers(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     before: dict[Any, Any] = {}
     for point in (*POINTS, None):
-        source.write(3)
+        source.write(2)
         log = tmp_path / "checkpoint" / "commits"
         done = max((int(path.name) for path in log.glob("[0-9]*")), default=-1)
-        plan = [(point, done + 3)] if point else []
+        plan = [(point, done + 2)] if point else []
         process = server._process
         assert process is not None
         call = [str(tmp_path), server.kind, server.url, str(process.pid)]
@@ -302,7 +343,7 @@ def test_kills_of_drivers_and_servers(
                 env=environment,
                 stdout=out,
                 stderr=out,
-                timeout=300,
+                timeout=600,
                 check=False,
             )
         text = (tmp_path / "log").read_text()[-4000:]

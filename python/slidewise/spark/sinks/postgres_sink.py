@@ -176,7 +176,7 @@ class PostgresSink(Sink):
             connection.execute(
                 self._named(
                     "INSERT INTO {sinks} VALUES (%s, NULL, NULL, %s) ON CONFLICT "
-                    "(name) DO UPDATE SET layout = excluded.layout"
+                    "DO NOTHING"
                 ),
                 [self._name, layout.to_text()],
             )
@@ -259,7 +259,7 @@ class PostgresSink(Sink):
         task = _Copy(repr(self), self._url, text, layout, (attempt, batch))
         copied = results.mapInArrow(task, COPIED).collect()
         with self._connected() as connection:
-            if self._claim(connection, query_of(copied), batch):
+            if self._claim(connection, layout, query_of(copied), batch):
                 rows = sum(row.rows for row in copied)
                 self._move(connection, layout, attempt, batch, rows)
             connection.execute(
@@ -267,7 +267,9 @@ class PostgresSink(Sink):
                 [attempt, batch],
             )
 
-    def _claim(self, connection: Any, query: str | None, batch: int) -> bool:
+    def _claim(
+        self, connection: Any, layout: Layout, query: str | None, batch: int
+    ) -> bool:
         """Locks and updates the row of the table; False if it has a later batch."""
         locked = "SELECT query, batch FROM {sinks} WHERE name = %s FOR UPDATE"
         found = connection.execute(self._named(locked), [self._name]).fetchone()
@@ -283,10 +285,10 @@ class PostgresSink(Sink):
             raise gap(last, batch, f"{update} WHERE name = '{self._name}'")
         connection.execute(
             self._named(
-                "UPDATE {sinks} SET query = coalesce(%s, query), batch = %s "
-                "WHERE name = %s"
+                "UPDATE {sinks} SET query = coalesce(%s, query), batch = %s, "
+                "layout = %s WHERE name = %s"
             ),
-            [query, batch, self._name],
+            [query, batch, layout.to_text(), self._name],
         )
         return True
 
@@ -311,14 +313,15 @@ class PostgresSink(Sink):
             self._named(
                 "INSERT INTO {table} ({names}, _batch) "
                 "SELECT DISTINCT ON ({keys}) {values}, _batch FROM {stage} "
-                "WHERE _attempt = %s ORDER BY {keys}, _place DESC "
+                "WHERE _attempt = {attempt} ORDER BY {keys}, _place DESC "
                 "ON CONFLICT ({keys}) DO UPDATE SET {update}",
                 names=_listed(layout.schema.names),
                 keys=_listed(layout.keys),
                 values=sql.SQL(", ").join(map(_unstaged, layout.schema)),
                 update=sql.SQL(", ").join(update),
-            ),
-            [attempt],
+                # Names of columns may have a "%", which is no parameter.
+                attempt=sql.Literal(attempt),
+            )
         )
 
     def _read_layout(self) -> Layout:
@@ -333,22 +336,21 @@ class PostgresSink(Sink):
 
     def _read(self, layout: Layout, key: list[Any]) -> dict[str, Any] | None:
         sql = _client().sql
-        columns, tests, values = [], [], []
+        columns, tests = [], []
         for field in layout.schema:
             shown = "{}::text" if _is_json(field.type) else "{}"
             columns.append(sql.SQL(shown).format(sql.Identifier(field.name)))
         for name, value in zip(layout.keys, key, strict=True):
-            test = "{} IS NULL"
-            if value is not None:
-                test = f"{{}} = %s::{_type_of(layout.schema.field(name))}"
-                values.append(value)
-            tests.append(sql.SQL(test).format(sql.Identifier(name)))
+            kind = _type_of(layout.schema.field(name))
+            test = "{} IS NULL" if value is None else f"{{}} = {{}}::{kind}"
+            test = sql.SQL(test).format(sql.Identifier(name), sql.Literal(value))
+            tests.append(test)
         query = self._named(
             "SELECT {columns} FROM {table} WHERE {tests}",
             columns=sql.SQL(", ").join(columns),
             tests=sql.SQL(" AND ").join(tests),
         )
-        row = self._ask(query, values)
+        row = self._ask(query)
         if row is None:
             return None
         return {
@@ -356,22 +358,22 @@ class PostgresSink(Sink):
             for field, value in zip(layout.schema, row, strict=True)
         }
 
-    def _ask(self, query: Any, values: Sequence[Any]) -> Any:
+    def _ask(self, query: Any) -> Any:
         """The first row of a query, by a connection that stays open."""
         psycopg = _client()
         with self._lock, failures(repr(self), psycopg.Error):
             try:
-                return self._first_row(query, values)
+                return self._first_row(query)
             except psycopg.OperationalError:
                 # The server has closed the connection since the last call.
                 self._reader = None
-                return self._first_row(query, values)
+                return self._first_row(query)
 
-    def _first_row(self, query: Any, values: Sequence[Any]) -> Any:
+    def _first_row(self, query: Any) -> Any:
         if self._reader is None:
             self._reader = _client().connect(self._url, autocommit=True)
             self._reader.execute("SET TIME ZONE 'UTC'")
-        return self._reader.execute(query, values).fetchone()
+        return self._reader.execute(query).fetchone()
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class RedisSink(Sink):
 
     def _prepare(self, layout: Layout) -> None:
         with self._connected() as client:
-            client.hset(self._query, "layout", layout.to_text())
+            client.hsetnx(self._query, "layout", layout.to_text())
 
     def _write(self, layout: Layout, results: Any, batch: int) -> None:
         task = _Put(repr(self), self._url, self._prefix, layout, batch)
@@ -146,8 +146,11 @@ class RedisSink(Sink):
         if row.keys() != {*layout.schema.names}:
             # The query has other columns since.
             layout = self._known = self._read_layout()
-        kinds = {field.name: decoder(field.type) for field in layout.schema}
-        return {name: kinds[name](value) for name, value in row.items()}
+        return {
+            field.name: decoder(field.type)(row[field.name])
+            for field in layout.schema
+            if field.name in row
+        }
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,7 @@ class _Put:
                     client = _module().Redis.from_url(self.url)
                     name = f"{self.prefix}query"
                     check_query(client, name, query_id(), self.batch)
+                    client.hset(name, "layout", self.layout.to_text())
                     script = client.script_load(_PUT)
                 table = self.layout.rows(batch)
                 for start in range(0, len(table), _ROWS):

@@ -3,14 +3,19 @@
 import base64
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
 
-from slidewise.errors import SlidewiseError, SpecError
+from slidewise.errors import (
+    Argument,
+    SlidewiseError,
+    SpecError,
+    StaleResultError,
+)
 from slidewise.keyed.points import key_values
 from slidewise.spark.sinks.json_values import dumps, encoder
 from slidewise.spec.arguments import check_columns
@@ -29,7 +34,8 @@ __all__ = [
 
 # What a task returns: the query that it ran for, and the number of its rows.
 COPIED = "query string, rows long"
-_KEYS = b"keys"
+# The names of key columns, and of those of `valid_until=True`, in a stored schema.
+_KEYS, _UNTIL = b"keys", b"valid_until"
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,12 @@ class Layout:
     Attributes:
         schema: Names and types.
         keys: The columns that identify a row.
+        until: The columns of `valid_until=True`.
     """
 
     schema: pa.Schema
     keys: tuple[str, ...]
+    until: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, results: Any, by: tuple[str, ...], call: str) -> Self:
@@ -56,7 +64,7 @@ class Layout:
         Raises:
             SpecError: If there are no key columns, or names are taken twice.
         """
-        from slidewise.spark.marks import key_names
+        from slidewise.spark.marks import key_names, until_names
         from slidewise.spark.schemas import arrow_schema
 
         keys, fields = by or key_names(results), list(arrow_schema(results))
@@ -74,19 +82,21 @@ class Layout:
         for name in names:
             if names.count(name) > 1:
                 raise SpecError(f"the results have two columns {name!r}: rename one")
-        return cls(pa.schema([(one.name, one.type) for one in fields]), keys)
+        schema = pa.schema([(one.name, one.type) for one in fields])
+        return cls(schema, keys, until_names(results))
 
     def to_text(self) -> str:
         """Writes the layout as text."""
-        schema = self.schema.with_metadata({_KEYS: json.dumps(self.keys)})
+        names = {_KEYS: json.dumps(self.keys), _UNTIL: json.dumps(self.until)}
+        schema = self.schema.with_metadata(names)
         return base64.b64encode(schema.serialize()).decode()
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
         """Reads the text of `to_text`."""
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
-        keys = json.loads(schema.metadata[_KEYS])
-        return cls(schema.remove_metadata(), tuple(keys))
+        keys, until = (json.loads(schema.metadata[name]) for name in (_KEYS, _UNTIL))
+        return cls(schema.remove_metadata(), tuple(keys), tuple(until))
 
     def rows(self, batch: pa.RecordBatch) -> pa.Table:
         """A batch in the types of the layout: times of other zones are in UTC."""
@@ -108,6 +118,29 @@ class Layout:
                     f"{value!r} is not a key of column {name!r}, which holds {kind}"
                 ) from error
         return found
+
+    def refuse_stale(self, row: Mapping[str, Any], at: Any) -> None:
+        """Checks that results are valid at a time.
+
+        Raises:
+            StaleResultError: If one has changed by then.
+            SpecError: If the results do not say until when they are valid.
+        """
+        if not self.until:
+            raise SpecError(
+                "the results do not say until when they are valid: leave out ",
+                Argument("at"),
+                ", or give rolling(..., valid_until=True)",
+            )
+        for name in self.until:
+            end = row.get(name)
+            if (
+                end is not None
+                and end <= pa.scalar(at, self.schema.field(name).type).as_py()
+            ):
+                raise StaleResultError(
+                    f"{name} is {end}, and the result is asked at {at}"
+                )
 
     def key_text(self, values: Sequence[Any]) -> str:
         """A key as JSON: a list of its values."""
@@ -156,25 +189,31 @@ class Sink(ABC):
         self._prepare(layout)
         self._prepared, self._known = layout, None
 
-    def get(self, key: Any) -> dict[str, Any] | None:
+    def get(self, key: Any, at: Any = None) -> dict[str, Any] | None:
         """Returns the last result of a key.
 
         Args:
             key: A bare value, a tuple, or a mapping from columns to values where keys
                 are several columns.
+            at: A time at which the result must be valid, by the columns of
+                `valid_until=True`. Rows that came since count with the next result.
 
         Returns:
             dict of all columns to values; None if the key has no result.
 
         Raises:
             SpecError: If it is not a key of the results, or nothing is stored yet.
+            StaleResultError: If the result has changed by `at`, as rows have left.
             SlidewiseError: If the server cannot be reached.
 
         Cost: one request, after a first one for the columns.
         """
         if self._known is None:
             self._known = self._read_layout()
-        return self._read(self._known, self._known.key(key))
+        row = self._read(self._known, self._known.key(key))
+        if row is not None and at is not None:
+            self._known.refuse_stale(row, at)
+        return row
 
     @abstractmethod
     def _layout(self, results: Any) -> Layout:
