@@ -49,7 +49,7 @@ def happen(where: str, batch: int) -> None:
 
 
 class Task(TASK):  # type: ignore[misc, valid-type]
-    """The task, which is killed after its first batch of rows."""
+    """The task, which is killed after its first batch of rows, or at its end."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Runs the task."""
@@ -57,12 +57,13 @@ class Task(TASK):  # type: ignore[misc, valid-type]
 
     def killing(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The batches, with a kill after the first one that has rows."""
-        sent = False
+        number, sent = self.of[1] if KIND == "postgres" else self.batch, False
         for batch in batches:
             if sent:
-                happen("in a task", self.of[1] if KIND == "postgres" else self.batch)
+                happen("in a task", number)
             yield batch
             sent = sent or len(batch) > 0
+        happen("in a task", number)
 
 
 class Sink(SINK):  # type: ignore[misc, valid-type]

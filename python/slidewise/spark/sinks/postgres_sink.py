@@ -544,6 +544,10 @@ def _text_of(column: pa.ChunkedArray) -> Any:
 
 def _decoded(kind: pa.DataType, value: Any) -> Any:
     """A value as PostgreSQL gives it, in Python's type."""
-    if value is None or not _is_json(kind):
-        return value
-    return decoder(kind)(json.loads(value))
+    if value is None:
+        return None
+    if _is_json(kind):
+        return decoder(kind)(json.loads(value))
+    item = kind.value_type if _is_array(kind) else kind
+    # psycopg gives the shortest decimal number, such as 0.1, which is not the value.
+    return pa.scalar(value, kind).as_py() if pa.types.is_float32(item) else value
