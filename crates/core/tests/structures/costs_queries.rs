@@ -163,7 +163,7 @@ fn the_rest_of_a_slice_is_folded_once() {
 
 /// The combines per entry where slices of 100 ticks are kept, of entries up to `late` behind.
 fn joins<M: Monoid<In = i64>>(monoid: M, late: i64) -> f64 {
-    const ENTRIES: i64 = 100_000;
+    const ENTRIES: i64 = 30_000;
     let terms = ScheduleOptions {
         late: Some(late),
         slices: true,
