@@ -508,6 +508,7 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::CountDistinct
         | Kind::ValueCounts { .. }
         | Kind::Entropy
+        | Kind::Rank(_)
         | Kind::Mode
         | Kind::Quantile(_) => unreachable!("answered above"),
         Kind::Decayed { .. } | Kind::Area { .. } => {
