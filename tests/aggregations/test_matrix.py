@@ -88,6 +88,11 @@ REFUSED |= {
     for name in (*NUMBERS, "approx_quantile")
     if name not in OF_TIMES  # whatever the values are
 }
+REFUSED |= {
+    (name, kind): "ranks the value of a row"
+    for name in ("rank", "percent_rank")
+    for kind in ("int64", "float64", "object")
+}
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")
 LARGE += ("delta", "increase", "drawdown")

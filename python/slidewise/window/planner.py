@@ -209,9 +209,15 @@ def _range(one: WindowLike | Length) -> Length:
 def _aggregations(
     aggs: Aggregation | Mapping[str, Aggregation],
 ) -> tuple[tuple[str | None, Aggregation], ...]:
-    several = aggs.values() if isinstance(aggs, Mapping) else [aggs]
+    several: Iterable[object] = aggs.values() if isinstance(aggs, Mapping) else [aggs]
     for agg in several:
-        if getattr(agg, "windows", None) is not None:
+        if not isinstance(agg, Aggregation):  # refused below
+            continue
+        if agg.carries:
+            raise SpecError(agg.carry_error)
+        if agg.record.needs_row:
+            raise SpecError(agg.row_error)
+        if agg.windows is not None:
             raise SpecError(
                 f"{agg!r} has windows=, which are for tables and streams: give the "
                 "ranges of a Window by query() or last=, of a SharedWindow by ranges="

@@ -36,10 +36,6 @@ def kind_of(agg: Aggregation) -> str:
             if length.amount >= 2**63:
                 raise SpecError(length.given, " is too long: int64 cannot hold it")
             kind = f"{kind} {length.amount} 1"
-    if agg.carries:
-        raise SpecError(agg.carry_error)
-    if agg.record.needs_row:
-        raise SpecError(agg.row_error)
     return f"{kind} dated" if agg.is_ended and agg.record.result != "since" else kind
 
 
