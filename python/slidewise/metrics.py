@@ -109,7 +109,17 @@ class _Readings:
 
     def __init__(self, streams: Any, clock: Callable[[], float]) -> None:
         named = streams if isinstance(streams, Mapping) else {"": streams}
-        for each in named.values():
+        if not callable(clock):
+            raise SpecError(
+                Argument("clock", clock), " is no function that returns seconds"
+            )
+        for name, each in named.items():
+            if not _is_label(name):
+                raise SpecError(
+                    Argument("streams"),
+                    f" names a stream {name!r:.60}: a name is a str of valid Unicode, "
+                    "such as 'clicks'",
+                )
             if not hasattr(each, "_measured"):
                 raise SpecError(
                     Argument("streams"),
@@ -140,6 +150,16 @@ class _Readings:
         if monotonic() - self._last[0] > _COLLECTION:
             self._last = (monotonic(), self.read())
         return self._last[1]
+
+
+def _is_label(name: object) -> bool:
+    """Whether a name can be the value of a label, which is text in UTF-8.
+
+    Example:
+        >>> _is_label("é"), _is_label(3), _is_label(chr(0xD800))
+        (True, False, False)
+    """
+    return isinstance(name, str) and name == name.encode(errors="replace").decode()
 
 
 def prometheus(
@@ -208,11 +228,17 @@ class PrometheusMetrics:
         host: str,
         clock: Callable[[], float],
     ) -> None:
-        from prometheus_client import REGISTRY, start_http_server
+        from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
 
+        if not isinstance(registry, CollectorRegistry | None):
+            raise SpecError(
+                Argument("registry", registry),
+                " is not a prometheus_client.CollectorRegistry",
+            )
         self._readings = _Readings(streams, clock)
         self._registry = REGISTRY if registry is None else registry
         self._server: Any = None
+        self._is_closed = False
         self.port: int | None = None
         try:
             self._registry.register(self)
@@ -243,7 +269,13 @@ class PrometheusMetrics:
         return self._families(self._readings.read())
 
     def close(self) -> None:
-        """Takes the metrics out of the registry, and ends the thread of `port=`."""
+        """Takes the metrics out of the registry, and ends the thread of `port=`.
+
+        Does nothing if it was called before.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._registry.unregister(self)
         if self._server is not None:
             self._server.shutdown()
@@ -322,13 +354,17 @@ def opentelemetry(
         >>> opentelemetry({"clicks": w})
     """
     try:
-        from opentelemetry.metrics import Observation, get_meter
+        from opentelemetry.metrics import Meter, Observation, get_meter
     except ModuleNotFoundError as error:
         raise ImportError(
             f"opentelemetry() needs opentelemetry-api ({error}): "
             "pip install 'slidewise[opentelemetry]'"
         ) from error
 
+    if not isinstance(meter, Meter | None):
+        raise SpecError(
+            Argument("meter", meter), " is not an opentelemetry.metrics.Meter"
+        )
     readings = _Readings(streams, clock)
     made = get_meter("slidewise") if meter is None else meter
     units = {"seconds": "s", "bytes": "By", "": "1"}

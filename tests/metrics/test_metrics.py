@@ -290,6 +290,36 @@ def test_what_has_no_metrics_is_refused(given: Any) -> None:
             export(given)
 
 
+@pytest.mark.parametrize("name", [3, None, b"a", ("a",), "\ud800"])
+def test_a_stream_is_named_by_text(registry: CollectorRegistry, name: Any) -> None:
+    """Another name would fail each scrape, for all metrics of the registry."""
+    for export in (prometheus, opentelemetry):
+        with pytest.raises(sw.SpecError, match=r"streams= names a stream .* a str of"):
+            export({"a": cards(), name: cards()})
+    with prometheus({'é"\n\\': cards()}, registry=registry):
+        assert (
+            r'slidewise_rows_late_total{stream="é\"\n\\"} 1.0'
+            in generate_latest(registry).decode()
+        )
+
+
+def test_arguments_of_another_kind_are_named() -> None:
+    exports: dict[str, Any] = {"registry": prometheus, "meter": opentelemetry}
+    for name, export in exports.items():
+        with pytest.raises(sw.SpecError, match=rf"{name}=3 is not an? \w+.*\.\w+"):
+            export(cards(), **{name: 3})
+        with pytest.raises(sw.SpecError, match="clock=3 is no function that returns"):
+            export(cards(), clock=3)
+
+
+def test_metrics_may_be_closed_twice(registry: CollectorRegistry) -> None:
+    with prometheus(cards(), registry=registry, port=0) as exported:
+        exported.close()
+    prometheus(cards(), registry=registry)
+    exported.close()
+    assert [*registry.collect()]
+
+
 @pytest.mark.parametrize(
     ("call", "module", "extra"),
     [
