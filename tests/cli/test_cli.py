@@ -457,7 +457,11 @@ def test_explain(capsys):
     for words in ("one group per k", "[t − 3, t)", "count()", "n_3"):
         assert words in printed
     assert run("explain", "--on", "t", "--window", "9rows", "--agg", "n=count") == 0
-    assert "the last 9 rows" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "the last 9 rows" in printed
+    assert "ids" not in printed.split()
+    assert run("explain", *ROLL, "--unique-by", "id") == 0
+    assert "ids\n  of rows with equal id, the first to" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -341,6 +341,14 @@ def test_what_a_stream_refuses(spec, options, message):
         sw.KeyedWindows(spec, **options)
 
 
+def test_explain_says_which_rows_count():
+    windows = sw.KeyedWindows(SPEC.replace(unique_by=["id", "t"]))
+    line = "of rows with equal k, id and t, the first to arrive counts"
+    assert line in windows.explain().split("\n")
+    plain = sw.KeyedWindows(SPEC.replace(unique_by=None))
+    assert "the first to arrive" not in plain.explain()
+
+
 def test_a_spec_with_other_ids_has_not_grown():
     windows = sw.KeyedWindows(SPEC, emit="none", schema=KINDS)
     ingest(windows, (1, "a", 1))

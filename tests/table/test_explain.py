@@ -106,6 +106,27 @@ def test_explain_refuses_what_rolling_refuses() -> None:
         explained(windows=5, aggs={"s": sw.sum("no_such")})
 
 
+def test_explain_counts_duplicates_and_refuses_their_columns() -> None:
+    table = pa.table({"t": [1, 2, 3], "k": [*"aab"], "id": [7, 7, 7]})
+    for windows in ({"windows": 5}, {"window": 5, "every": 5}):
+        aggs = {"n": sw.count()}
+        text = sw.explain(table, on="t", by="k", aggs=aggs, unique_by="id", **windows)  # type: ignore[arg-type]
+        first, second, *_ = text.split("\n")
+        assert "over t: 3 rows, one group per k" in first
+        assert second == "of rows with equal k and id, the first to arrive counts: " + (
+            "1 duplicate"
+        )
+    maps = pa.array([[("a", 1)]] * 3, pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(sw.SpecError, match="cannot be a key"):
+        sw.explain(
+            table.append_column("m", maps),
+            on="t",
+            windows=5,
+            aggs={"n": sw.count()},
+            unique_by="m",
+        )
+
+
 def test_the_core_computes_each_kind() -> None:
     ways = {
         "count": "counts",

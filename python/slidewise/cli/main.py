@@ -30,6 +30,7 @@ from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import are_hopping
+from slidewise.table.unique import explain_ids
 from slidewise.window.algorithms import algorithms
 
 __all__ = ["main"]
@@ -327,6 +328,8 @@ def _describe(spec: Spec) -> list[str]:
     lines += ["", "aggregations"]
     lines += [f"  {name:<10} {agg!r}" for name, agg in spec.aggs]
     lines += [] if spec.is_hopping else ["", *_order(spec)]
+    for line in explain_ids(spec):
+        lines += ["", "ids", f"  {line}"]
     lines += ["", "missing values", f"  null is skipped, NaN: {spec.nan}"]
     if spec.min_rows:
         lines.append(f"  windows with fewer than {spec.min_rows} values are null")

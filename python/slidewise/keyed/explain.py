@@ -6,6 +6,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import format_tick
 from slidewise.spec.spec import Spec
+from slidewise.table.unique import explain_ids
 
 __all__ = ["explain_lines", "format_bytes", "format_windows"]
 
@@ -23,7 +24,7 @@ def explain_lines(
     spec: Spec, emit: str, shard: Shard | None, watermark: int | None, nbytes: int
 ) -> str:
     """Describes the windows, the rows that they read, and how long rows are kept."""
-    lines = [f"{format_windows(spec)}: {_EMITTED[emit]}"]
+    lines = [f"{format_windows(spec)}: {_EMITTED[emit]}", *explain_ids(spec)]
     if shard is None:
         lines.append("no rows yet: the columns are unknown")
     else:

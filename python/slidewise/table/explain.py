@@ -9,7 +9,7 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
-from slidewise.formatting import wrap_lines
+from slidewise.formatting import format_count, wrap_lines
 from slidewise.frames.adapt import frame, refuse_without_on
 from slidewise.frames.base import require
 from slidewise.frames.lazy import collected
@@ -27,6 +27,7 @@ from slidewise.spec.spec import (
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.source import Source
 from slidewise.table.threads import resolve_threads
+from slidewise.table.unique import UniqueRows, explain_ids
 
 __all__ = ["explain"]
 
@@ -145,18 +146,22 @@ def explain(
     names = [f"{name}:" for name in spec.parts] if isinstance(spec, Features) else [""]
     for name, part in zip(names, parts_of(spec), strict=True):
         require(source, part.columns)
-        own = wrap_lines(_lines(KernelCall(source, part, threads=number)))
+        own = wrap_lines(_lines(UniqueRows.of(source, part), part, number))
         lines += [name, *(f"  {line}" for line in own)] if name else own
     return "\n".join(lines)
 
 
-def _lines(request: KernelCall) -> Iterator[str]:
+def _lines(rows: UniqueRows, spec: Spec, threads: int) -> Iterator[str]:
+    name_row = rows.name_row(rows.counting)
+    request = KernelCall(rows.counted, spec, name_row=name_row, threads=threads)
     spec = request.spec
-    count = len(request.times.ticks)
+    count = rows.source.length
     ordered = _core.rows_are_sorted(request.rows)
     verb = "hopping" if spec.is_hopping else "rolling"
     group = f"one group per {', '.join(spec.by)}" if spec.by else "one group"
     yield f"{verb} over {spec.on}: {count:,} rows, {group}, {_order(request, ordered)}"
+    for line in explain_ids(spec):
+        yield f"{line}: {format_count(len(rows.duplicates), 'duplicate')}"
     yield from _windows(request)
     cost = 0.0 if ordered else float(_ORDER)
     for text, names, each in _kernels(request):

@@ -13,7 +13,25 @@ from slidewise.table.encoding import group_codes, one_column, row_numbers, take
 from slidewise.table.source import Source
 from slidewise.table.time_columns import order_by
 
-__all__ = ["UniqueRows"]
+__all__ = ["UniqueRows", "explain_ids"]
+
+
+def explain_ids(spec: Spec) -> list[str]:
+    """Says which rows count, in a line; none without `unique_by`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = Spec(
+        ...     on="t", by="k", windows=5, aggs={"n": sw.count()}, unique_by="id"
+        ... )
+        >>> explain_ids(spec)
+        ['of rows with equal k and id, the first to arrive counts']
+    """
+    if not spec.unique_by:
+        return []
+    *most, last = dict.fromkeys([*spec.by, *spec.unique_by])
+    names = f"{', '.join(most)} and {last}" if most else last
+    return [f"of rows with equal {names}, the first to arrive counts"]
 
 
 @dataclass(frozen=True)
