@@ -262,6 +262,21 @@ def test_a_schema_types_the_columns(
     assert "cast it, or give --schema a type that fits all batches" in error
 
 
+@pytest.mark.parametrize("source", ["-", "in/*.csv", "in.csv"])
+def test_a_source_that_spark_does_not_read_names_the_engine(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("t\n1\n")
+    given = ["--on", "t", "--window", "5", "--agg", "n=count", "--late", "1"]
+    assert main(["stream", source, *given]) == 2
+    error = capsys.readouterr().err
+    assert f"reads a folder, and {source!r} is none: --engine local also reads" in error
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -270,7 +270,13 @@ def _check_source(options: argparse.Namespace) -> None:
             raise SpecError(f"{_flag(name)} is 1 or more, got {value}")
     if options.folder is not None:
         _refuse(options, ("topic", "rows_per_trigger"), "reads from Kafka")
-        if not Path(options.folder).is_dir():
+        where = Path(options.folder)
+        if options.folder == "-" or is_pattern(options.folder) or where.is_file():
+            raise SpecError(
+                f"on Spark a stream reads a folder, and {options.folder!r} is none: "
+                "--engine local also reads a file, a pattern or standard input"
+            )
+        if not where.is_dir():
             raise FileNotFoundError(2, "there is no such folder", options.folder)
         return
     _refuse(options, ("files_per_trigger",), "reads a folder")
