@@ -43,6 +43,8 @@ _ARGUMENTS: dict[tuple[str, ...], str] = {
     ("threads",): "cores njobs nthreads numthreads parallel parallelism workers",
     ("time_format",): "dateformat datetimeformat timestampformat",
     ("ties",): "peers tiebreak tiesmethod",
+    ("unique_by",): "dedup dedupby dedupe dedupeby distinct distinctby distincton "
+    "dropduplicates id idcol idcolumn idcolumns idempotencykey ids unique",
     ("where",): "condition filter mask predicate when",
     _LENGTHS: "duration freq interval length lookback period periods range ranges rule "
     "size span timeframe width windowduration windowlength windowsize",

@@ -28,6 +28,7 @@ COUNT = {"n": sw.count()}
         ({"partition_by": "x"}, "'partition_by': did you mean by="),
         ({"index_column": "t"}, "'index_column': did you mean on="),
         ({"order_by": "t"}, "'order_by': did you mean on="),
+        ({"drop_duplicates": "x"}, "'drop_duplicates': did you mean unique_by="),
         ({"agg": COUNT}, "'agg': did you mean aggs="),
         ({"clsoed": "left"}, "'clsoed': did you mean closed="),
         ({"center": True}, "'center': .* half .* offset='-30m' with windows='1h'"),
