@@ -39,6 +39,7 @@ def roll(table: Any = TABLE, **options: Any) -> Any:
     ("options", "message"),
     [
         ({"on": "att"}, r"no column 'att'; it has at, t, .* Did you mean 'at'\?"),
+        ({"on": "T"}, r"no column 'T'; it has at, t, .* Did you mean 't'\?"),
         ({"by": ["name", "nam"]}, r"no column 'nam'; .* Did you mean 'name'\?"),
         ({"arrival": "stop"}, "no column 'stop'"),
         ({"aggs": {"s": sw.sum("price")}}, "no column 'price'"),

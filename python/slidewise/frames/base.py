@@ -109,7 +109,8 @@ def refuse_taken(frame: Named, results: Sequence[str]) -> None:
 
 
 def _no_column(name: str, present: list[str], owner: str) -> str:
-    near = difflib.get_close_matches(name, present, n=1)
+    near = [known for known in present if known.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, present, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     if name == "*":
         hint = " sw.count() without a column counts rows."
