@@ -8,7 +8,8 @@ Both read `KeyedWindows`, what `follow` returns, and the `Listener` of
 one to two microseconds more, to count how long it took and how old its rows were. The
 names are, with `_` as `.` and without units for OpenTelemetry:
 
-- `slidewise_rows_late_total`, `slidewise_rows_ahead_total`;
+- `slidewise_rows_late_total`, `slidewise_rows_ahead_total`,
+  `slidewise_rows_duplicate_total`;
 - `slidewise_state_bytes`;
 - `slidewise_watermark_lag_seconds`, `slidewise_latest_lag_seconds`: the clock minus the
   watermark, and minus the latest time of the rows; not for integer times and durations;
@@ -78,6 +79,7 @@ class _Kind(NamedTuple):
 _COUNTERS = (
     _Kind("late", "rows_late", "", "Rows that the watermark had passed"),
     _Kind("ahead", "rows_ahead", "", "Rows that were ahead of the clock"),
+    _Kind("duplicates", "rows_duplicate", "", "Rows that unique_by= dropped"),
     _Kind("rows", "rows", "", "Rows that were ingested"),
     _Kind("answers", "answers", "", "Rows that were emitted"),
     _Kind("corrections", "corrections", "", "Emitted rows that correct others"),

@@ -225,7 +225,7 @@ def test_metrics_of_a_follower(tmp_path: Path) -> None:
     prometheus({"features": follower}, registry=registry)
     assert follower.query("A") == {"n_10": 2}
     assert follower.query_many({"key": ["A", "B"]})["n_10"] == [2, 1]
-    counts = {"late": 0, "ahead": 0, "state_bytes": follower.nbytes}
+    counts = {"late": 0, "ahead": 0, "duplicates": 0, "state_bytes": follower.nbytes}
     assert follower.metrics() == counts  # times of the stream are integers
     calls = "slidewise_query_duration_seconds_count"
     assert registry.get_sample_value(calls, {"stream": "features"}) == 2

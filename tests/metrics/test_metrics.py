@@ -84,6 +84,7 @@ def test_metrics_of_keyed_windows() -> None:
     assert found == {
         "late": 1,
         "ahead": 1,
+        "duplicates": 0,
         "state_bytes": windows.nbytes,
         "latest": AT_NOON,
         "watermark": AT_NOON - 600,
@@ -128,6 +129,7 @@ def test_prometheus_reads_counts_lags_and_queries(registry: CollectorRegistry) -
     assert found == {
         "slidewise_rows_late_total": 1,
         "slidewise_rows_ahead_total": 1,
+        "slidewise_rows_duplicate_total": 0,
         "slidewise_state_bytes": windows.nbytes,
         "slidewise_watermark_lag_seconds": 602.5,
         "slidewise_latest_lag_seconds": 2.5,
@@ -188,6 +190,14 @@ def test_features_have_the_counts_of_one_and_the_bytes_of_all(
     assert found["slidewise_latest_lag_seconds"] == 30
     assert found["slidewise_state_bytes"] == windows.nbytes
     assert found["slidewise_query_duration_seconds_count"] == 1
+
+
+def test_duplicates_are_counted(registry: CollectorRegistry) -> None:
+    windows = cards(unique_by="t")
+    windows.ingest({"t": [NOON, NOON], "card": ["B", "B"]})
+    assert windows.metrics()["duplicates"] == 1
+    prometheus({"a": windows}, registry=registry)
+    assert samples(registry)["slidewise_rows_duplicate_total"] == 1
 
 
 def test_opentelemetry_gives_the_same_numbers() -> None:

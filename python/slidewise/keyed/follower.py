@@ -386,6 +386,7 @@ class Follower:
             counts = {
                 "late": self.late_count,
                 "ahead": self.ahead_count,
+                "duplicates": self.duplicate_count,
                 "state_bytes": self.nbytes,
             }
             return {**counts, **self._view.metrics}

@@ -629,7 +629,8 @@ class KeyedWindows:
         Returns:
             A dict of numbers:
 
-            - `late` and `ahead`: `late_count` and `ahead_count`;
+            - `late`, `ahead` and `duplicates`: `late_count`, `ahead_count` and
+              `duplicate_count`;
             - `state_bytes`: `nbytes`;
             - `latest`: the latest time seen, in seconds since 1970;
             - `watermark`: in seconds since 1970.

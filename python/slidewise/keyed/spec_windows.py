@@ -119,6 +119,7 @@ class SpecWindows:
         return {
             "late": self.late_count,
             "ahead": self.ahead_count,
+            "duplicates": self.duplicate_count,
             "state_bytes": self.nbytes,
             **({} if view is None else view.metrics),
         }
