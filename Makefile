@@ -93,10 +93,10 @@ test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k 
 	$(BIN)/pytest -n 2 --dist worksteal tests/aggregations/test_matrix.py $(ARGS)
 
 # The tier to pass before a release; docs/contributing/tests.md says what each recipe proves.
-NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
-           test-threads test-streams test-crash-recovery test-cluster test-kafka test-sinks \
-           test-oldest test-python-versions test-spark-versions test-miri test-sanitizer fuzz \
-           soak soak-spark reports test-one-number
+NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-one-number \
+           test-queries test-threads test-streams test-crash-recovery test-cluster test-kafka \
+           test-sinks test-oldest test-python-versions test-spark-versions test-miri \
+           test-sanitizer fuzz soak soak-spark reports
 test-nightly: ## test at length: long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, versions
 	@echo "seed $(SEED)"
 	@for one in $(NIGHTLY); do \

@@ -44,7 +44,7 @@ LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update", "change", "none")
 _CORRECT = Argument("late_rows", "correct")
 # The rows that no query points are.
-_NO_ROWS = pa.array([], pa.int64())
+_NO_ROWS = pa.nulls(0, pa.int64())
 
 
 def check_emit(emit: object, spec: Spec) -> None:

@@ -417,7 +417,14 @@ class Spec:
 
     @cached_property
     def asks_for_rows(self) -> bool:
-        """Whether a result depends on which row its window is of."""
+        """Whether a result depends on which row its window is of.
+
+        Example:
+            >>> import slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=5, aggs={"n": sw.count()})
+            >>> spec.asks_for_rows, spec.replace(exclude="self").asks_for_rows
+            (False, True)
+        """
         ranks = any(agg.record.needs_row for _, agg in self.aggs)
         return ranks or self.exclude is not None
 
