@@ -22,7 +22,7 @@ from seeds import SEED
 GRACE = 10
 # One of so many cases of a test, and of the tests of a module with Spark, runs a day.
 CASES = 6
-SPARK_TESTS = 4
+SPARK_TESTS = 6
 STDERR = pytest.StashKey[int]()
 
 

@@ -19,7 +19,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,8 @@ def kill_driver(folder: Path) -> None:
 class Killing(operator.Operator):
     """The operator, with planned kills."""
 
-    def __init__(
-        self, query: Any, guard: bytes, publisher: Any, *, flags: Sequence[str]
-    ) -> None:
-        super().__init__(query, guard, publisher, flags=flags)
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
         self.folder = Path(sys.argv[1])
         self.plan = json.loads(sys.argv[3])
 

@@ -385,6 +385,8 @@ def test_every_aggregation_has_a_type_in_spark(spark: Any) -> None:
             ("bits", sw.bit_or, "i"),
             ("top", sw.top_k, "i"),
             ("mode", sw.mode, "s"),
+            ("rank", sw.rank, "i"),
+            ("share", sw.percent_rank, "x"),
             ("distinct", sw.collect_distinct, "s"),
             ("about", sw.approx_count_distinct, "s"),
             ("filter", sw.bloom, "s"),

@@ -213,6 +213,8 @@ def test_what_is_refused():
     ):
         with pytest.raises(sw.SpecError, match="and the length '1d' differ in kind"):
             sw.trailing(wrong.pop("length"), **wrong)
+    with pytest.raises(sw.SpecError, match=r"give it, or .* windows='1d'$"):
+        sw.trailing("1d", offset="1h")
     with pytest.raises(sw.SpecError, match="resolution='0h' must be longer than zero"):
         sw.trailing("1d", resolution="0h")
     with pytest.raises(sw.SpecError, match="'1d' is a duration, but column 't' holds"):

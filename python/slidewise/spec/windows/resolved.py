@@ -154,7 +154,7 @@ def _grid(every: int, offset: int, length: int) -> _core.Calendar:
 def trailing(
     length: DurationLike,
     *,
-    resolution: DurationLike,
+    resolution: DurationLike | None = None,
     offset: DurationLike | None = None,
 ) -> Resolved:
     """A length of time whose start lies on a grid: for `rolling` and streams.
@@ -175,7 +175,7 @@ def trailing(
         A window for `windows=`, beside windows of a length.
 
     Raises:
-        SpecError: If one is not such a length.
+        SpecError: If one is not such a length, or there is no resolution.
 
     Cost: as a window of a length.
 
@@ -188,6 +188,11 @@ def trailing(
         ([1, 1, 1, 2], [1, 2, 3, 2])
     """
     made = parse_length(length, "length")
+    if resolution is None:
+        raise SpecError(
+            "trailing() needs resolution=: give it, or the length by itself as a "
+            f"window, such as windows={length!r}"
+        )
     cell = parse_length(resolution, "resolution")
     start = None if offset is None else parse_offset(offset)
     for other in (cell, start):

@@ -48,9 +48,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
 
     /// Evicts the `count` oldest entries, which must be there.
     pub fn evict_oldest(&mut self, count: usize) {
-        if count == 1 {
-            self.evict();
-        } else if count > 0 {
+        if count > 0 {
             self.fifo.evict_many(count.min(self.fifo.len()));
             self.drop_oldest(count);
         }

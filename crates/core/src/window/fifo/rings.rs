@@ -13,8 +13,9 @@
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
 //!
-//! A full ring is followed by one of at least twice the size; one that is not a quarter full, by
-//! one of half the size at most, so that half as many entries must come or go before the next. So there are at most log₂ n rings, and:
+//! A full ring is followed by one of at least twice the size; one that is not a quarter
+//! full, by one of half the size at most, so that half as many entries must come or go
+//! before the next. So there are at most log₂ n rings, and:
 //!
 //! 4. Of the older rings, each but the first holds as many entries as it has slots, and has
 //!    at least twice as many as the one before it.
