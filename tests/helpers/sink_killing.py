@@ -26,8 +26,10 @@ from streams import LATE, RENAMES, ROLLING, WORKERS, read
 from slidewise.spark import rolling, session
 from slidewise.spark.sinks import postgres_sink, redis_sink
 
-FOLDER, KIND, URL = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-SERVER, PLAN = int(sys.argv[4]), json.loads(sys.argv[5])
+# pytest imports the module to look for examples, and gives it no arguments.
+ARGUMENTS = sys.argv[1:] if __name__ == "__main__" else [".", "postgres", "", "0", "[]"]
+FOLDER, KIND, URL = Path(ARGUMENTS[0]), ARGUMENTS[1], ARGUMENTS[2]
+SERVER, PLAN = int(ARGUMENTS[3]), json.loads(ARGUMENTS[4])
 SINK = {"postgres": postgres_sink.PostgresSink, "redis": redis_sink.RedisSink}[KIND]
 TASK = {"postgres": postgres_sink._Copy, "redis": redis_sink._Put}[KIND]
 
