@@ -354,8 +354,11 @@ def test_kills_of_drivers_and_servers(
             server.kill()
             server.start()
         now = {row["key"]: row for row in stored(server, "features")}
+        # A kill may leave in Redis an earlier one of the results of a micro-batch.
+        again = 1 if server.kind == "redis" else 0
         for key, row in before.items():
-            assert now[key]["_batch"] > row["_batch"] or now[key] == row, key
+            newer = now[key]["_batch"] + again > row["_batch"]
+            assert newer or now[key] == row, key
         before = now
     assert_current(list(before.values()), source)
 
