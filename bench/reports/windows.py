@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-from bench.reports.asked import duckdb, rolled
+from bench.reports.asked import Calls, duckdb, rolled
 from bench.reports.report import report
 
 import slidewise as sw
@@ -294,26 +294,34 @@ def the_value_of_the_next_year() -> Given:
     return question, [2, None, 8, None], calls
 
 
+def _trailing(table: pa.Table, length: str, kind: str) -> Calls:
+    """The calls for windows of a length up to each row, by "mean" or "sum"."""
+
+    def by_pandas() -> Any:
+        window = table.to_pandas().set_index("t")["x"].rolling(length)
+        return getattr(window, kind)().tolist()
+
+    def by_polars() -> Any:
+        import polars as pl
+
+        groups = _polars(table).rolling("t", period=length)
+        return groups.agg(getattr(pl.col("x"), kind)())["x"].to_list()
+
+    ours = {"mean": sw.mean, "sum": sw.sum}[kind]
+    return {
+        "slidewise": lambda: rolled(table, windows=length, agg=ours("x")),
+        "pandas": by_pandas,
+        "polars": by_polars,
+    }
+
+
 @report("polars#14764")
 def times_that_are_durations() -> Given:
     since = [dt.timedelta(seconds=at) for at in (0, 10, 25)]
     times = pa.array(since, pa.duration("us"))
     table = pa.table({"t": times, "x": [1.0, 2.0, 6.0]})
 
-    def by_pandas() -> Any:
-        return table.to_pandas().set_index("t")["x"].rolling("20s").mean().tolist()
-
-    def by_polars() -> Any:
-        import polars as pl
-
-        groups = _polars(table).rolling("t", period="20s")
-        return groups.agg(pl.col("x").mean())["x"].to_list()
-
-    calls = {
-        "slidewise": lambda: rolled(table, windows="20s", agg=sw.mean("x")),
-        "pandas": by_pandas,
-        "polars": by_polars,
-    }
+    calls = _trailing(table, "20s", "mean")
     question = "mean of 20 s; times are durations: 0, 10, 25 s, values `1 2 6`"
     return question, [1.0, 1.5, 4.0], calls
 
@@ -328,20 +336,7 @@ def a_day_of_elapsed_time_over_a_clock_change() -> Given:
         {"t": pa.array(times, pa.timestamp("us", "Europe/Paris")), "x": [1, 2, 4]}
     )
 
-    def by_pandas() -> Any:
-        return table.to_pandas().set_index("t")["x"].rolling("24h").sum().tolist()
-
-    def by_polars() -> Any:
-        import polars as pl
-
-        groups = _polars(table).rolling("t", period="24h")
-        return groups.agg(pl.col("x").sum())["x"].to_list()
-
-    calls = {
-        "slidewise": lambda: rolled(table, windows="24h", agg=sw.sum("x")),
-        "pandas": by_pandas,
-        "polars": by_polars,
-    }
+    calls = _trailing(table, "24h", "sum")
     # 24 hours before 12:00 on the 29th is 11:00 on the 28th.
     question = "sum of 24 h in Paris, 11:30, 12:30, next day 12:00, clocks changed"
     return question, [1, 3, 7], calls
