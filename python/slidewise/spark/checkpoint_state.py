@@ -41,7 +41,7 @@ class CheckpointState:
         """The state in a checkpoint.
 
         Raises:
-            SpecError: If the folder is no checkpoint of a query of slidewise, or no
+            SpecError: If the folder is not a checkpoint of a query of slidewise, or no
                 micro-batch with rows was committed.
         """
         batch = _last_batch(spark, path)
@@ -102,7 +102,7 @@ def _last_batch(spark: Any, checkpoint: str) -> int:
     """The number of the last committed micro-batch.
 
     Raises:
-        SpecError: If the folder is no checkpoint of a query of slidewise.
+        SpecError: If the folder is not a checkpoint of a query of slidewise.
     """
     operators = spark.read.format("state-metadata").load(checkpoint).collect()
     for operator in operators:

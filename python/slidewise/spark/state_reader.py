@@ -44,7 +44,7 @@ def read_state(spark: Any, checkpoint: str) -> Any:
         needs are null once the row was emitted.
 
     Raises:
-        SpecError: If the folder is no checkpoint, or that of another query.
+        SpecError: If the folder is not a checkpoint, or that of another query.
         SnapshotError: If an aggregation of the query cannot be imported by its path.
 
     Cost:

@@ -170,7 +170,7 @@ class Expected:
         self.largest = max(seen, default=None)
 
     def _counts(self, row: int) -> bool:
-        """Whether a row is no duplicate, by its id, which is remembered then."""
+        """Whether a row is not a duplicate, by its id, which is remembered then."""
         if not self._has_id[row]:
             return True
         known = self._known.get(self._ids[row])

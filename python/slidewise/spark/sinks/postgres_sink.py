@@ -319,7 +319,7 @@ class PostgresSink(Sink):
                 keys=_listed(layout.keys),
                 values=sql.SQL(", ").join(map(_unstaged, layout.schema)),
                 update=sql.SQL(", ").join(update),
-                # Names of columns may have a "%", which is no parameter.
+                # Names of columns may have a "%", which is not a parameter.
                 attempt=sql.Literal(attempt),
             )
         )

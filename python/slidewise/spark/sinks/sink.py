@@ -106,7 +106,7 @@ class Layout:
         """The values of a key, in the types of their columns; zeros are positive.
 
         Raises:
-            SpecError: If it is no key.
+            SpecError: If it is not a key.
         """
         found = []
         for name, value in key_values(self.keys, given).items():
