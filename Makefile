@@ -35,7 +35,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
 .DEFAULT_GOAL := help
-.PHONY: help dev dev-tools core-dev build-dev rust demo demo-spark test test-core test-package \
+.PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
+        test-package-stateful test-package-others \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-one-number test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-sinks test-spark-versions test-python-versions test-oldest test-miri \
@@ -54,8 +55,7 @@ dev: rust $(UV) ## make a virtual environment in .venv with slidewise and all to
 
 # Tests run on this build, which checks assertions and overflow. It shares its profile with
 # the core's tests of tables. The next recipe that needs `dev` builds the optimised extension.
-build-dev: rust $(UV) ## build the extension for tests: fast to build, slow to run; then .venv/bin/pytest
-	@$(MAKE) --no-print-directory -j 2 dev-tools core-dev
+build-dev: dev-tools ## build the extension for tests: fast to build, slow to run; then .venv/bin/pytest
 	@touch $(VENV)/.build-dev
 	@MAKEFLAGS= $(BIN)/maturin develop --uv --locked --quiet
 
@@ -68,23 +68,33 @@ demo-spark: dev ## compare both engines on the same trips: in process, Spark bat
 	@$(BIN)/python examples/trips/demo_spark.py
 
 # Two jobs run at a time, in this order. Spark leaves a core free most of the time, so it runs
-# beside cargo; pytest with its two processes comes last. BUILT removes the dependencies on
-# builds, by which make would start cargo before Spark.
+# beside cargo; the package comes last, each half in a process that collects its own tests
+# only. BUILT removes the dependencies on builds, by which make would start cargo before Spark.
 test: build-dev ## run all tests that must pass: lint, cargo, pytest; SEED= repeats another day
 	@echo "seed $(SEED); to repeat: make test SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core test-package
+	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core \
+		test-package-stateful test-package-others
 
-# The tests of tables use the profile of the extension, which optimises the core.
+# Those of Python's bindings are selected for their features of dependencies: with others,
+# cargo would compile the core once more. Tests of tables use the profile of the extension,
+# which optimises the core.
 test-core: $(if $(BUILT),,dev-tools) ## test the Rust core; ARGS=oracle:: selects tests
 	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --lib \
 		--test every --test structures --test experiments $(ARGS)
-	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --doc \
+	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers -p slidewise-py --doc \
 		--profile dev $(ARGS)
-	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --test keyed \
+	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-py --test tables --test keyed \
 		--profile dev $(ARGS)
 
 test-package: $(if $(BUILT),,build-dev) ## test the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
+
+STATEFUL := tests/keyed tests/window
+test-package-stateful: $(if $(BUILT),,build-dev)
+	$(BIN)/pytest $(STATEFUL) $(ARGS)
+
+test-package-others: $(if $(BUILT),,build-dev)
+	$(BIN)/pytest $(addprefix --ignore ,$(STATEFUL) tests/spark) $(ARGS)
 
 test-spark: $(if $(BUILT),,build-dev) ## test the Python package with Spark
 	$(BIN)/pytest tests/spark $(ARGS)
@@ -298,10 +308,6 @@ clean: ## remove all build products
 # Installs the tools without slidewise, for recipes that do not need it.
 dev-tools: rust $(UV)
 	@$(SYNC) --tools --all-extras
-
-# Compiles what needs no Python while the tools are fetched.
-core-dev: rust
-	@$(CARGO) build --quiet --locked -p slidewise-papers --profile dev
 
 # `cargo` makes rustup install the toolchain of rust-toolchain.toml. If rustup's automatic
 # installation is off, the second command does.
