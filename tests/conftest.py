@@ -21,8 +21,8 @@ from seeds import SEED
 # may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
 # One of so many cases of a test, and of the tests of a module with Spark, runs a day.
-CASES = 6
-SPARK_TESTS = 6
+CASES = 10
+SPARK_TESTS = 10
 STDERR = pytest.StashKey[int]()
 
 

@@ -22,7 +22,7 @@ DRIVER = {
 WORKER = ("worker in handler", "stale cache", "task fails", "worker after state")
 # Per sink: one each day. `make test-crash-recovery` has both, with more kills.
 DRIVERS = int(os.environ.get("SLIDEWISE_DRIVER_KILLS", "1"))
-WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "4"))
+WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "2"))
 DAY = SEED // 1_000_000
 SINKS = (
     list(DRIVER)
@@ -56,7 +56,7 @@ def committed(folder: Path) -> int:
 def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
     """The kills of each run: a driver in its last batch, workers in those before."""
     each, over = divmod(WORKERS, DRIVERS + 1)
-    turns = iter(range(WORKERS))
+    turns = iter(range(WORKERS * DAY, WORKERS * (DAY + 1)))
     for at in range(DRIVERS + 1):
         share = each + (at < over)
         plan = [

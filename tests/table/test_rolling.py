@@ -124,7 +124,7 @@ def check(
         assert all(map(same, got, expected)), (name, got, expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     tables(),
     LENGTHS,
@@ -154,7 +154,7 @@ def test_rolling_is_its_definition(
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables(), LENGTHS, st.sampled_from(sorted(ALL)), st.booleans())
 def test_one_aggregation_alone_equals_all_together(
     table: dict[str, list[Any]], window: Any, name: str, arrival: bool

@@ -301,5 +301,5 @@ class LatencyMachine(WindowMachine):
 
 
 TestLatency = LatencyMachine.TestCase
-TestLatency.settings = settings(TestFiba.settings, max_examples=60)
+TestLatency.settings = settings(TestFiba.settings, max_examples=30)
 del TestFiba, WindowMachine

@@ -29,7 +29,7 @@ pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
 /// is `all`.
 pub fn sizes() -> impl Iterator<Item = u32> {
     let all = all_sizes();
-    [0, 1, 3, 6, 10, 13, 15, 20]
+    [0, 1, 3, 6, 10, 12, 15, 20]
         .into_iter()
         .filter(move |log| all || *log < 15)
 }

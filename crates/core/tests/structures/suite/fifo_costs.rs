@@ -96,7 +96,7 @@ pub fn stays_constant<S: FnMut(Do)>(make: impl Fn() -> S, copies: u64, combines:
         assert!(moved <= copies, "{moved} copies at n = {n}");
         assert_eq!(combined, combines, "at n = {n}");
     }
-    for n in most(&[(1 << 17) + 4095, (1 << 22) + 4095]) {
+    for n in most(&[(1 << 15) + 4095, (1 << 22) + 4095]) {
         let (moved, combined) = worst(make(), |step| saw(*n, step));
         assert!(moved <= copies, "{moved} copies at n = {n}");
         assert_eq!(combined, combines, "at n = {n}");
