@@ -129,8 +129,9 @@ def test_timers_of_another_query_are_refused() -> None:
     state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
     found = SimpleNamespace(get=lambda: (state.encode(),))
     query = checked(KeyedQuery(Spec.make(**ROLLING), SCHEMA, "update"))
-    operator = Operator(query, guard("update"), None, flags=())
-    operator.head = found
+    operator = Operator(query, Guard.of(query, 8), None, flags=())
+    handle = SimpleNamespace(getValueState=lambda *_: found, getMapState=lambda *_: ())
+    operator.init(handle)
     with pytest.raises(SpecError, match="emit was final, and is update"):
         StateTransaction(operator, 3)
 
@@ -147,8 +148,8 @@ def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
     retyped = rolling(stream.withColumn("x", sf.col("x").cast("double")), **call)
     with pytest.raises(Exception, match=message):
         start(retyped, tmp_path, "guarded").awaitTermination()
-    fewer = rolling(stream.drop("came"), **call, buckets=3)
-    with pytest.raises(Exception, match="column 'came' is gone; buckets was 8, and is"):
+    fewer = rolling(stream.drop("came"), **call, buckets=2)
+    with pytest.raises(Exception, match="column 'came' is gone; buckets was 3, and is"):
         start(fewer, tmp_path, "guarded").awaitTermination()
     start(rolling(stream, **call), tmp_path, "guarded").awaitTermination()
     ours = written(spark, tmp_path, "guarded")

@@ -27,7 +27,7 @@ ROWS = pa.table(
 def packer(buckets: int) -> Packer:
     spec = Spec.make(on="t", by="k", windows=5, aggs={"last": sw.last("note")})
     query = checked(KeyedQuery(spec, SCHEMA, "final", ("t",)))
-    return Packer(query, buckets, b"guard", None)
+    return Packer(query, buckets, None)
 
 
 @pytest.mark.parametrize("buckets", [1, 8])

@@ -97,7 +97,7 @@ def test_streams(spark: Any) -> None:
     call = {"on": "timestamp", "windows": "1h", "aggs": {"n": sw.count()}}
     plan = explain(rates, by="value", late="5s", **call)
     assert "less 5s" in plan
-    assert "by a hash of value" in plan
+    assert "3 buckets, by a hash of value: one per partition of the state" in plan
     assert "rows are kept for 1h behind the watermark: about 16 bytes each" in plan
     assert "with 1,000 rows a second that are about 58 MB" in plan
     assert "a result folds O(log n) partials" in plan
@@ -114,6 +114,24 @@ def test_streams(spark: Any) -> None:
         assert words in explain(rates, late="5s", late_rows=late_rows, **call)
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
         explain(rates, **call)
+
+
+def test_the_number_of_buckets_has_a_reason(spark: Any) -> None:
+    rates = spark.readStream.format("rate").load()
+    call = {"on": "timestamp", "by": "value", "windows": "1h", "late": "5s"}
+    for partitions, most, words in [
+        (3, None, "3 buckets, by a hash of value: one per partition of the state, by "),
+        (
+            3,
+            1_024,
+            "3 buckets, by a hash of value: one per partition of the state, by ",
+        ),
+        (3, 2, "2 buckets, by a hash of value: in 2 of 3 partitions, as buckets= says"),
+        (200, None, "partitions=200; 2 cores need no more than 8"),
+    ]:
+        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        plan = explain(rates, **call, aggs={"n": sw.count()}, buckets=most)
+        assert words in plan
 
 
 def test_markers_are_dropped(trips: Any) -> None:

@@ -26,7 +26,7 @@ from slidewise.errors import SpecError
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.columns import column
 from slidewise.spark.options import StreamOptions, check_order
-from slidewise.spark.stream import bucket_count, make_query, transform_stream
+from slidewise.spark.stream import make_query, most_buckets, transform_stream
 from slidewise.spec.spec import Spec
 
 __all__ = ["run_stream"]
@@ -72,7 +72,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
                 job = make_query(rows, spec, stream_options)
                 _compare(
                     options.checkpoint,
-                    Guard.of(job, bucket_count(spec, stream_options)),
+                    Guard.of(job, most_buckets(spec, stream_options)),
                 )
             _run(_sink(answers, options, spec, scratch), options)
     finally:

@@ -90,10 +90,6 @@ class Publisher:
         """The folder."""
         return self._folder.path
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Goes to the workers by its arguments."""
-        return type(self), (self.path, self._buckets)
-
     def claim(self, query: str) -> Self:
         """Makes the folder that of a query.
 

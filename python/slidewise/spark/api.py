@@ -165,8 +165,9 @@ def rolling(
             does not move the watermark; it is counted, and dropped or, where late rows
             are returned, returned with `_ahead` true. Default: any distance.
         initial: For streams: a batch DataFrame of the rows before the stream.
-        buckets: For streams: int, the number of groups into which keys are hashed, by
-            default 8. Only `migrate` changes it for a checkpoint.
+        buckets: For streams: int, the most groups into which keys are hashed. There is
+            one per partition of the state, `spark.sql.shuffle.partitions`, which a
+            checkpoint keeps; only `migrate` changes it.
         marker: For streams: str, a boolean column. Rows where it is true only move the
             watermark, which emits the last rows of a stream that ends.
         deletes: str, a boolean column. A row where it is true deletes one row of its
@@ -299,7 +300,8 @@ def hopping(
         ahead: For streams: str or timedelta, as for `rolling`.
         initial: For streams: a batch DataFrame of the rows before the stream. Windows
             that a watermark at the latest of their times would close get no results.
-        buckets: For streams: int, the number of groups into which keys are hashed.
+        buckets: For streams: int, the most groups into which keys are hashed, as for
+            `rolling`.
         marker: For streams: str, the boolean column of rows that only move the
             watermark.
         deletes: str, the boolean column of rows that delete others, as for `rolling`.

@@ -23,6 +23,7 @@ from slidewise.frames.base import require
 from slidewise.keyed.query import CORRECTION
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch_worker import partition_function
+from slidewise.spark.buckets import PARTITIONS
 from slidewise.spark.columns import (
     END,
     RESERVED_PREFIX,
@@ -58,6 +59,7 @@ from slidewise.table.batched_rolling import Order
 __all__ = [
     "BatchPlan",
     "add_flags",
+    "cores_of",
     "drop_deleted",
     "drop_duplicates",
     "drop_markers",
@@ -286,11 +288,16 @@ def _task_count(df: Any, options: BatchOptions) -> int:
     if options.partitions is not None:
         return options.partitions
     spark = df.sparkSession
-    setting = spark.conf.get("spark.sql.shuffle.partitions", _DEFAULT_PARTITIONS)
-    if setting != _DEFAULT_PARTITIONS:
+    setting = spark.conf.get(PARTITIONS, _DEFAULT_PARTITIONS)
+    cores = cores_of(spark)
+    if setting != _DEFAULT_PARTITIONS or cores is None:
         return int(setting)
+    return min(_TASKS_PER_CORE * cores, int(setting))
+
+
+def cores_of(spark: Any) -> int | None:
+    """Returns the number of cores; None for Spark Connect, which does not tell it."""
     try:
-        cores = spark.sparkContext.defaultParallelism
-    except Exception:  # noqa: BLE001 - Spark Connect has no context; its error varies
-        return int(setting)
-    return min(_TASKS_PER_CORE * int(cores), int(setting))
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - its error varies
+        return None

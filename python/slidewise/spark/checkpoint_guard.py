@@ -25,6 +25,8 @@ class Guard:
     """The format and the query, which must not change while a checkpoint exists.
 
     The spec, the names and the types are text, so that a message can name a change.
+    In state, buckets are their number; on the driver, the most that there may be, or
+    None.
     """
 
     format: int
@@ -34,10 +36,10 @@ class Guard:
     deletes: str | None
     corrects: bool
     columns: tuple[tuple[str, str], ...]
-    buckets: int
+    buckets: int | None
 
     @classmethod
-    def of(cls, query: KeyedQuery, buckets: int) -> Self:
+    def of(cls, query: KeyedQuery, buckets: int | None) -> Self:
         """Returns the guard of a query."""
         columns = tuple((field.name, str(field.type)) for field in query.schema)
         return cls(

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from slidewise.formatting import format_count
 from slidewise.keyed.query import KeyedQuery
-from slidewise.spark.batch import BatchPlan, plan_batch
+from slidewise.spark.batch import BatchPlan, cores_of, plan_batch
+from slidewise.spark.buckets import PARTITIONS, bucket_count
 from slidewise.spark.labels import Labels
 from slidewise.spark.only import Only
 from slidewise.spark.options import BatchOptions, StreamOptions
@@ -21,6 +22,8 @@ from slidewise.table.batched_rolling import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
 
+# More partitions of state per core cost time.
+_MOST_PER_CORE = 4
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 
 
@@ -60,10 +63,11 @@ def explain_batch(
 def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     """Returns the plan of a streaming query."""
     # Imported here: PySpark before 4.0 lacks the classes of streaming queries.
-    from slidewise.spark.stream import bucket_count, make_query
+    from slidewise.spark.stream import make_query, most_buckets
 
     query = make_query(df, spec, options)
-    buckets = bucket_count(spec, options)
+    partitions = int(df.sparkSession.conf.get(PARTITIONS))
+    buckets = bucket_count(most_buckets(spec, options), partitions)
     keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"
     late = timedelta(microseconds=(options.late or 0) // 1_000)
     less = f", less {parse_length(late).label}" if late else ""
@@ -72,7 +76,8 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         "",
         "plan",
         f"  1. watermark: the largest {spec.on} seen{less}",
-        f"  2. pack rows into {format_count(buckets, 'bucket')}, {keys}",
+        f"  2. pack rows into {format_count(buckets, 'bucket')}, {keys}"
+        + _why_buckets(spec, options, partitions, cores_of(df.sparkSession)),
         "  3. one stateful operator per bucket: rows in a log, results when due "
         f"(emit={options.emit!r})",
         "  4. unpack the results",
@@ -83,6 +88,20 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         f"late rows: {_late_rows(options)}",
     ]
     return "\n".join(lines)
+
+
+def _why_buckets(
+    spec: Spec, options: StreamOptions, partitions: int, cores: int | None
+) -> str:
+    """Says why there are so many buckets."""
+    if not spec.by:
+        return ""
+    if options.buckets is not None and options.buckets < partitions:
+        return f": in {options.buckets} of {partitions} partitions, as buckets= says"
+    reason = f": one per partition of the state, by {PARTITIONS}={partitions}"
+    if cores is not None and partitions > _MOST_PER_CORE * cores:
+        reason += f"; {cores} cores need no more than {_MOST_PER_CORE * cores}"
+    return reason
 
 
 def _state(query: KeyedQuery) -> list[str]:

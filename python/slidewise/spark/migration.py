@@ -34,7 +34,7 @@ from slidewise.keyed.regroup import Position, put_together, take_out
 from slidewise.keyed.snapshots import query_of
 from slidewise.keyed.validation import check_emit, checked
 from slidewise.spark.arrow_ipc import payloads, read_ipc
-from slidewise.spark.buckets import bucket_keys
+from slidewise.spark.buckets import PARTITIONS, bucket_count, bucket_keys
 from slidewise.spark.checkpoint_files import Files, batches_of, edited
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, check_format
 from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
@@ -51,7 +51,6 @@ from slidewise.spec.spec import Spec
 
 __all__ = ["migrate"]
 
-_PARTITIONS = "spark.sql.shuffle.partitions"
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
@@ -95,7 +94,8 @@ def migrate(
         checkpoint: str, the `checkpointLocation` of the stream, which must be stopped.
         to: str, the folder of the new checkpoint, which must not exist. It exists once
             it is complete.
-        buckets: int, the number of buckets; by default as before.
+        buckets: int, the most buckets, as the stream will have it; by default as
+            before. A partition has one at most.
         spec: `slidewise.Spec` of the stream; by default as before. Its windows are no
             longer than the longest was, and its aggregations read columns of keys and
             of earlier aggregations.
@@ -132,7 +132,9 @@ def migrate(
     _check_folders(spark, old, new)
     settings = _settings_of(old)
     own = _session(spark, settings)
-    plan = _Plan.of(CheckpointState.open(own, old.path), buckets, spec)
+    partitions = int(settings[PARTITIONS]), int(own.conf.get(PARTITIONS))
+    state = CheckpointState.open(own, old.path)
+    plan = _Plan.of(state, buckets, spec, partitions)
     if old.names("state") != ["0"]:
         raise SpecError(
             f"the query of {old.path!r} has other operators with state beside the "
@@ -204,7 +206,7 @@ def _session(spark: Any, settings: dict[str, str]) -> Any:
     own = spark.newSession()
     for name, value in settings.items():
         own.conf.set(name, value)
-    for name in (_PARTITIONS, _MANAGER):
+    for name in (PARTITIONS, _MANAGER):
         if (value := spark.conf.get(name, None)) is not None:
             own.conf.set(name, value)
     # A version of the state is then whole in its own files.
@@ -232,9 +234,17 @@ class _Plan:
 
     @classmethod
     def of(
-        cls, state: CheckpointState, buckets: int | None, spec: Spec | None
+        cls,
+        state: CheckpointState,
+        buckets: int | None,
+        spec: Spec | None,
+        partitions: tuple[int, int],
     ) -> "_Plan":
-        """Checks the arguments of `migrate` against the state."""
+        """Checks the arguments of `migrate` against the state.
+
+        The partitions are those of the old checkpoint and of the new one.
+        """
+        before, now = partitions
         guard = json.loads(state.guard["guard"])
         check_format(guard["format"])
         saved = _saved(state.guard["query"], spec)
@@ -246,14 +256,16 @@ class _Plan:
                     "followers read its buckets: give a new checkpointLocation "
                     "instead (and the rows so far as initial=)"
                 )
-        count = guard["buckets"] if buckets is None else buckets
+        if buckets is None and guard["buckets"] < before:
+            buckets = guard["buckets"]
+        count = bucket_count(buckets, now)
         position = Position.of([head["shard"] for head in state.heads])
         return cls(state, saved, query, count if query.spec.by else 1, position)
 
     @property
-    def guard(self) -> bytes:
+    def guard(self) -> Guard:
         """The guard of the new checkpoint."""
-        return Guard.of(self.query, self.buckets).to_bytes()
+        return Guard.of(self.query, self.buckets)
 
 
 def _saved(head: dict[str, Any], spec: Spec | None) -> KeyedQuery:
@@ -306,10 +318,9 @@ class _Loader(Operator):
 
 def _load(plan: _Plan, own: Any, made: Files) -> None:
     """Makes a checkpoint with the new state, by a query of one micro-batch."""
-    guard = plan.guard
 
     def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield packed([(GUARD_BUCKET, guard) for _ in batches])
+        yield packed([(GUARD_BUCKET, b"") for _ in batches])
 
     source = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
     rows = source.option("numPartitions", 1).load()
@@ -320,7 +331,7 @@ def _load(plan: _Plan, own: Any, made: Files) -> None:
         rows.mapInArrow(send, PACKED)
         .groupBy("bucket")
         .transformWithState(
-            statefulProcessor=_Loader(plan.query, guard, None, flags=()),
+            statefulProcessor=_Loader(plan.query, plan.guard, None, flags=()),
             outputStructType=OUTPUT,
             outputMode="Append",
             timeMode="EventTime",
@@ -334,7 +345,8 @@ def _load(plan: _Plan, own: Any, made: Files) -> None:
 def _state(plan: _Plan, own: Any) -> Any:
     """The heads and pages of the new buckets."""
     saved, query, buckets = plan.saved, plan.query, plan.buckets
-    position, guard, batch = plan.position, plan.guard, plan.state.batch
+    position, batch = plan.position, plan.state.batch
+    guard = plan.guard.to_bytes()
 
     def pieces(stored: pa.Table) -> pa.Table:
         prepare_worker()
@@ -413,7 +425,7 @@ def _take_over(old: Files, made: Files, path: str, batch: int) -> None:
         path: Where the new one will be.
         batch: The number of the last micro-batch that was committed.
     """
-    partitions = json.loads(made.read("offsets/0").split("\n")[1])["conf"][_PARTITIONS]
+    partitions = json.loads(made.read("offsets/0").split("\n")[1])["conf"][PARTITIONS]
     committed = made.read("commits/0")
     for folder in ("offsets", "commits", "sources", "metadata"):
         made.remove(folder)
@@ -425,7 +437,7 @@ def _take_over(old: Files, made: Files, path: str, batch: int) -> None:
             entry = old.read(f"offsets/{number}")
             made.write(
                 f"offsets/{number}",
-                edited(entry, lambda own: _with_setting(own, _PARTITIONS, partitions)),
+                edited(entry, lambda own: _with_setting(own, PARTITIONS, partitions)),
             )
     # It names the files of the new state, with the watermark of the old query.
     _, values = old.read(f"commits/{batch}").split("\n")

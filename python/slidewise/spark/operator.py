@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, SupportsBytes
 
 import pyarrow as pa
@@ -36,8 +36,8 @@ from slidewise.keyed.query import AHEAD, CORRECTION, LATE, KeyedQuery, flagged
 from slidewise.keyed.shard import Directory
 from slidewise.keyed.snapshots import QueryHeads
 from slidewise.spark.arrow_ipc import payloads, read_ipc
-from slidewise.spark.buckets import bucket_number
-from slidewise.spark.checkpoint_guard import GUARD_BUCKET, continued
+from slidewise.spark.buckets import bucket_count, bucket_number
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, continued
 from slidewise.spark.columns import EARLY
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
@@ -123,12 +123,13 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
 
     Attributes:
         query: The windows, aggregations and output mode.
-        guard: The guard of the query; state with another guard is refused.
         flags: Whether late rows are returned with `_late` true.
         retention: The least time for which rows are kept behind the watermark, in
             ticks.
+        publish: The folder of the commits for followers; None for no publishing.
+        handle: What Spark gives for timers; set by `init`, like all that follow.
+        guard: The guard of the query; state with another guard is refused.
         publisher: Writes each commit for followers; None for no publishing.
-        handle: What Spark gives for timers; set by `init`, like the next two.
         head: The head of the bucket.
         pages: The pages of the bucket.
     """
@@ -136,20 +137,22 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
     def __init__(
         self,
         query: KeyedQuery,
-        guard: bytes,
-        publisher: Publisher | None,
+        guard: Guard,
+        publish: str | None,
         *,
         flags: Sequence[str],
         retention: int = 0,
     ) -> None:
-        self.query, self.guard, self.flags = query, guard, flags
-        self.retention = retention
-        self.publisher = publisher
+        self.query, self.flags, self.retention = query, flags, retention
+        self._guard, self.publish = guard, publish
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
         prepare_worker()
         self.handle = handle
+        buckets, to = bucket_count(self._guard.buckets), self.publish
+        self.guard = replace(self._guard, buckets=buckets).to_bytes()
+        self.publisher = None if to is None else Publisher(to, buckets)
         # Checkpoints contain these names, so they cannot change.
         self.head = handle.getValueState(HEAD, _BLOB)
         self.pages = handle.getMapState(PAGES, _PAGE, _BLOB)
@@ -183,7 +186,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         (bucket,) = key
         if bucket == GUARD_BUCKET:
             for _ in rows:
-                pass  # All tasks send the guard that this operator has.
+                pass  # Each task of the packing sends one.
             self._check()
             return iter(())
         transaction = StateTransaction(self, bucket)
@@ -220,7 +223,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
             SpecError: If the query did not make the state, or grew beyond it.
         """
         query = continued(self.query, self.guard, state, kept)
-        if query is not self.query and self.publisher is not None:
+        if query is not self.query and self.publish is not None:
             raise SpecError(
                 "publish= writes for followers of the earlier Spec: leave the Spec as "
                 "it was, or give a new checkpointLocation and another folder (and the "

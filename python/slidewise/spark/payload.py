@@ -18,7 +18,7 @@ from slidewise.keyed.buckets import split
 from slidewise.keyed.columns import joined
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
-from slidewise.spark.buckets import bucket_keys
+from slidewise.spark.buckets import bucket_count, bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import EARLY, ROW
 from slidewise.spark.worker_errors import one_line_errors
@@ -26,7 +26,14 @@ from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.batched_rolling import refuse_missing_times
 from slidewise.table.encoding import row_numbers
 
-__all__ = ["PACKED", "Packer", "number_history", "packed", "unpack"]
+__all__ = [
+    "PACKED",
+    "LatestOfEach",
+    "Packer",
+    "number_history",
+    "packed",
+    "unpack",
+]
 
 PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
@@ -46,8 +53,7 @@ class Packer:
 
     Args:
         query: The windows, aggregations and input columns.
-        buckets: The number of buckets.
-        guard: The payload of the guard's bucket; each task sends one.
+        buckets: The most buckets; None for one per partition.
         marker: A boolean column; rows where it is true only move the watermark.
         early: Whether the rows have the column `EARLY`.
     """
@@ -55,15 +61,12 @@ class Packer:
     def __init__(
         self,
         query: KeyedQuery,
-        buckets: int,
-        guard: bytes,
+        buckets: int | None,
         marker: str | None,
         *,
         early: bool = False,
     ) -> None:
-        self._query, self._buckets = query, buckets
-        self._keys = bucket_keys(buckets)
-        self._guard, self._marker = guard, marker
+        self._query, self._buckets, self._marker = query, buckets, marker
         self._schema = query.schema
         if early:
             self._schema = self._schema.append(pa.field(EARLY, pa.bool_()))
@@ -71,10 +74,13 @@ class Packer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
         prepare_worker()
-        yield packed([(GUARD_BUCKET, self._guard)])
+        # The guard's bucket is called in each micro-batch with rows.
+        yield packed([(GUARD_BUCKET, b"")])
+        keys = bucket_keys(bucket_count(self._buckets))
         with one_line_errors():
             for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
-                yield from self._pack(rows)
+                parts = split(self._query.spec.by, rows, len(keys))
+                yield from _batches((keys[bucket], part) for bucket, part in parts)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.Table:
         table = pa.Table.from_batches([batch])
@@ -86,9 +92,27 @@ class Packer:
         refuse_missing_times(table, [self._query.spec.on], self._query.spec)
         return table
 
-    def _pack(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        parts = split(self._query.spec.by, rows, self._buckets)
-        yield from _batches((self._keys[bucket], part) for bucket, part in parts)
+
+class LatestOfEach:
+    """A function for `mapInArrow`: repeats the latest time of rows for each bucket.
+
+    Args:
+        buckets: The most buckets; None for one per partition.
+    """
+
+    def __init__(self, buckets: int | None) -> None:
+        self._buckets = buckets
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        prepare_worker()
+        keys = pa.array(bucket_keys(bucket_count(self._buckets)), pa.int32())
+        for batch in batches:
+            for latest in batch.column("latest"):
+                columns = [keys, pa.nulls(len(keys), pa.binary())]
+                columns.append(pa.repeat(latest, len(keys)))
+                names = ["bucket", "payload", "latest"]
+                yield pa.RecordBatch.from_arrays(columns, names)
 
 
 def number_history(df: Any) -> Any:

@@ -22,11 +22,9 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.horizon import retention_ticks
-from slidewise.keyed.publisher import Publisher
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked, refuse_flag
 from slidewise.spark.batch import drop_deleted, drop_duplicates
-from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.collations import collated_results
 from slidewise.spark.columns import EARLY, column
@@ -36,19 +34,24 @@ from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.marks import KEY, UNTIL
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
-from slidewise.spark.payload import PACKED, Packer, number_history, unpack
+from slidewise.spark.payload import (
+    PACKED,
+    LatestOfEach,
+    Packer,
+    number_history,
+    unpack,
+)
 from slidewise.spark.schemas import arrow_schema, check_boolean, result_struct
 from slidewise.spark.watermarks import SHIFTED, shift_times
 from slidewise.spec.spec import Spec
 
 __all__ = [
-    "bucket_count",
     "make_query",
+    "most_buckets",
     "transform_stream",
     "with_needed_columns",
 ]
 
-_DEFAULT_BUCKETS = 8
 # The key of the watermark in the metadata of a Spark column.
 _WATERMARK = "spark.watermarkDelayMs"
 
@@ -61,10 +64,9 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     _check_session(df.sparkSession)
     query = make_query(df, spec, options)
     flags = options.flags
-    buckets = bucket_count(spec, options)
-    guard = Guard.of(query, buckets).to_bytes()
+    buckets = most_buckets(spec, options)
     early = options.ahead is not None
-    packer = Packer(query, buckets, guard, options.marker, early=early)
+    packer = Packer(query, buckets, options.marker, early=early)
     rows, shifted = df, shift_times(spec.on)
     if options.ahead is not None:
         # The time of the micro-batch: one that is repeated has the same.
@@ -82,16 +84,15 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
         # Deletions apply here, since the payloads of a bucket come in any order.
         before = drop_deleted(options.initial, spec, options, number_history)
         before = drop_duplicates(before, spec, options.then_by)
-        own = Packer(query, buckets, guard, options.marker)
+        own = Packer(query, buckets, options.marker)
         history = _history(before, spec, own, buckets).groupBy("bucket")
-    publisher = None
     if options.publish is not None:
-        publisher = Publisher(options.publish, buckets)
         mark_commits(df.sparkSession, options.publish)
     retention = 0
     if spec.unique_by and options.late is not None:
         retention = retention_ticks(query, options.late // 1_000, None)
-    operator = Operator(query, guard, publisher, flags=flags, retention=retention)
+    guard = Guard.of(query, buckets)
+    operator = Operator(query, guard, options.publish, flags=flags, retention=retention)
     results = packed.groupBy("bucket").transformWithState(
         statefulProcessor=operator,
         outputStructType=OUTPUT,
@@ -103,7 +104,7 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     return _observe(results).mapInArrow(unpack, _output_struct(df, query, flags))
 
 
-def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
+def _history(before: Any, spec: Spec, packer: Packer, buckets: int | None) -> Any:
     """Returns the packed rows before the stream, and a row per bucket with their end.
 
     The end is the latest of their times; only hopping windows need it.
@@ -113,9 +114,7 @@ def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
     if not spec.is_hopping:
         return packed
     latest = before.agg(sf.max(sf.unix_micros(column(spec.on))).alias("latest"))
-    every = sf.explode(sf.array(*map(sf.lit, bucket_keys(buckets)))).alias("bucket")
-    nothing = sf.lit(None).cast("binary").alias("payload")
-    return packed.unionByName(latest.select(every, nothing, "latest"))
+    return packed.unionByName(latest.mapInArrow(LatestOfEach(buckets), packed.schema))
 
 
 def _observe(results: Any) -> Any:
@@ -133,9 +132,9 @@ def _observe(results: Any) -> Any:
         ) from None
 
 
-def bucket_count(spec: Spec, options: StreamOptions) -> int:
-    """Returns the number of groups into which keys are hashed."""
-    return (options.buckets or _DEFAULT_BUCKETS) if spec.by else 1
+def most_buckets(spec: Spec, options: StreamOptions) -> int | None:
+    """Returns the most groups into which keys are hashed; None for any number."""
+    return options.buckets if spec.by else 1
 
 
 def make_query(df: Any, spec: Spec, options: StreamOptions) -> KeyedQuery:
