@@ -28,8 +28,7 @@
 //! # Deviations
 //! 1. ⊥ is not stored: the buffer's front and length give the leaves that hold values
 //!    (§5.2), and by one bit per node only while there are holes.
-//! 2. Changes wait for the next query, batched as the Reactive Aggregator does; all is made
-//!    anew where that costs less.
+//! 2. Changes wait for the next query, in a batch; all is made anew where that costs less.
 //! 3. The window doubles the tree when it is full, and halves it again, not below the
 //!    given capacity, when an eighth is left. Published for a fixed size.
 
@@ -240,12 +239,7 @@ impl<M: Monoid> FlatFat<M> {
             && len == capacity
             && one == other
         {
-            while one > 1 {
-                one /= 2;
-                let (left, right) = (&self.nodes[2 * one], &self.nodes[2 * one + 1]);
-                self.nodes[one] = self.monoid.combine(left, right);
-            }
-            return;
+            return self.climb_full(one);
         }
         while one > 1 {
             (one, other) = (one / 2, other / 2);
@@ -253,6 +247,26 @@ impl<M: Monoid> FlatFat<M> {
             if one != other {
                 self.pull(other);
             }
+        }
+    }
+
+    /// Makes anew what is above a leaf of a full tree. A small fold stays in registers: read
+    /// back from the node just written, each level would wait for the store.
+    fn climb_full(&mut self, leaf: usize) {
+        let wide = needs_drop::<M::Partial>() || size_of::<M::Partial>() > 32;
+        let (mut node, mut fold) = (leaf, self.nodes[leaf].clone());
+        while node > 1 {
+            let sibling = &self.nodes[node ^ 1];
+            let own = if wide { &self.nodes[node] } else { &fold };
+            let whole = match node % 2 {
+                0 => self.monoid.combine(own, sibling),
+                _ => self.monoid.combine(sibling, own),
+            };
+            node /= 2;
+            if !wide {
+                fold = whole.clone();
+            }
+            self.nodes[node] = whole;
         }
     }
 
