@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.experiments import driver, peer
+from bench.experiments import driver, orders, peer
 from bench.experiments.catalogue import find
 from bench.experiments.data import energies, replayed, trips, write_numbers
 from bench.experiments.figures import draw
@@ -28,8 +28,8 @@ from bench.measure import machine
 if TYPE_CHECKING:
     from bench.experiments.shapes import Artefact
 
-# Turns of each measurement that may vary.
-_TURNS = {"quick": 3, "paper": 5}
+# Turns of each measurement that may vary: as many of each of three readings.
+_TURNS = {"quick": 3, "paper": 6}
 
 # Rows to generate without data.
 _TRIPS = {"quick": 10_000, "paper": 1_000_000}
@@ -119,14 +119,16 @@ def _data(
     """Files for the driver, the figures of the trips, and their sources."""
     ridden = trips(folder, _TRIPS[scale])
     read = energies(folder, _READINGS[scale])
-    files = {
-        "times": (out / "trips.int64").resolve(),
-        "energies": (out / "energies.int64").resolve(),
+    folder = out.resolve()
+    words = {
+        "times": str(folder / "trips.int64"),
+        "energies": str(folder / f"energies-{orders.READING}.int64"),
     }
-    write_numbers(ridden.starts, files["times"])
-    write_numbers(read.values, files["energies"])
+    write_numbers(ridden.starts, Path(words["times"]))
+    for turn, values in enumerate(read.readings):
+        path = words["energies"].replace(orders.READING, str(turn))
+        write_numbers(values, Path(path))
     about = {"trips": ridden.source, "readings": read.source}
-    words = {name: str(path) for name, path in files.items()}
     return words, _days(ridden.starts), about
 
 

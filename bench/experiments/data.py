@@ -19,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -57,9 +57,9 @@ class Trips:
 
 @dataclass(frozen=True)
 class Energies:
-    """The values of one energy reading, and their source."""
+    """The values of the three energy readings, and their source."""
 
-    values: list[int]
+    readings: tuple[list[int], list[int], list[int]]
     source: str
 
 
@@ -184,13 +184,12 @@ def replayed(starts: Iterable[int], span: int = DAY) -> Replayed:
     return found
 
 
-def read_debs2012(lines: Iterable[str], reading: int = 0) -> Iterator[int]:
-    """One of the three energies of the DEBS 2012 challenge.
+def read_debs2012(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
+    """The three energies of the DEBS 2012 challenge.
 
     Args:
         lines: Tab-separated: a time, an index, mf01, mf02, mf03, then the states of
             sensors; no header.
-        reading: Which of the three, from 0.
 
     Raises:
         ValueError: If a line has no such column, or no number in it.
@@ -199,21 +198,26 @@ def read_debs2012(lines: Iterable[str], reading: int = 0) -> Iterator[int]:
         columns = line.split("\t")
         if len(columns) < 5:
             raise ValueError(f"no line of DEBS 2012: {line[:60]!r}")
-        yield int(columns[2 + reading])
+        yield int(columns[2]), int(columns[3]), int(columns[4])
 
 
 def energies(folder: Path | None, rows: int) -> Energies:
     """Readings of a folder, else generated ones, up to a number."""
     files = sorted(_files(folder, "debs2012", "debs12", "alldata"))
     if not files:
-        values = [line.energies[0] for line in generate_energies(rows)]
-        return Energies(values, f"{rows:,} generated readings at 100 Hz")
-    values: list[int] = []
+        generated = [line.energies for line in generate_energies(rows)]
+        return _columns(generated, f"{rows:,} generated readings at 100 Hz")
+    found: list[tuple[int, int, int]] = []
     for path in files:
         with path.open(encoding="utf-8") as lines:
-            values += islice(read_debs2012(lines), rows - len(values))
+            found += islice(read_debs2012(lines), rows - len(found))
     names = ", ".join(path.name for path in files)
-    return Energies(values, f"{len(values):,} readings of {names}")
+    return _columns(found, f"{len(found):,} readings of {names}")
+
+
+def _columns(rows: Sequence[tuple[int, int, int]], source: str) -> Energies:
+    one, two, three = ([row[at] for row in rows] for at in range(3))
+    return Energies((one, two, three), source)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.experiments.orders import of_turn
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -69,8 +71,8 @@ def measure(
         together = [order for order in rows if dict(order)["metric"] != "memory"]
         alone = [order for order in rows if dict(order)["metric"] == "memory"]
         for order in alone:
-            _run(program, [order], results)
-        _run(program, together, results)
+            _run(program, [order], results, turn)
+        _run(program, together, results, turn)
         spent = time.monotonic() - start
         report(f"  turn {turn + 1} of {turns}: {len(rows)} measurements, {spent:.0f} s")
 
@@ -94,12 +96,13 @@ def _too_large(order: Order) -> str | None:
     return f"needs {needs >> 30} GiB of memory, of which there are {has >> 30}"
 
 
-def _run(program: Path, orders: Sequence[Order], results: Results) -> None:
+def _run(program: Path, orders: Sequence[Order], results: Results, turn: int) -> None:
     if not orders:
         return
     lines = []
     for at, order in enumerate(orders):
-        words = " ".join(f"{name}={value}" for name, value in order)
+        given = of_turn(order, turn)
+        words = " ".join(f"{name}={value}" for name, value in given)
         lines.append(f"id={at} {words}\n")
     done = subprocess.run(
         [program],
@@ -115,4 +118,4 @@ def _run(program: Path, orders: Sequence[Order], results: Results) -> None:
         # The last order may have needed more memory than the machine has.
         lost = {"error": f"the driver ended with {done.returncode}"}
         results.add(orders[len(answers)], lost)
-        _run(program, orders[len(answers) + 1 :], results)
+        _run(program, orders[len(answers) + 1 :], results, turn)

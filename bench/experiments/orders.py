@@ -8,12 +8,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Grid", "Order", "Results", "Scale", "Size", "by_scale", "powers"]
+__all__ = [
+    "READING",
+    "Grid",
+    "Order",
+    "Results",
+    "Scale",
+    "Size",
+    "by_scale",
+    "of_turn",
+    "powers",
+]
 
 Scale = Literal["quick", "paper"]
 
 # The words of one measurement; the same words are measured once.
 Order = tuple[tuple[str, str], ...]
+
+# In a word: the number of one of three files, another in each turn.
+READING = "{reading}"
+_READINGS = 3
 
 # A number, several, or a function of the known words of an order that returns them.
 Size = int | Sequence[int] | Callable[[dict[str, Any]], "Size"]
@@ -93,9 +107,20 @@ class Point:
     order: Order
 
     @property
+    def timed(self) -> bool:
+        """Whether it takes time, rather than counting."""
+        return dict(self.order).get("metric", "counts") not in ("counts", "memory")
+
+    @property
     def repeated(self) -> bool:
         """Whether a second run may give other figures."""
-        return dict(self.order)["metric"] not in ("counts", "memory")
+        return self.timed or any(READING in word for _, word in self.order)
+
+
+def of_turn(order: Order, turn: int) -> Order:
+    """The order with the file of that turn."""
+    number = str(turn % _READINGS)
+    return tuple((name, word.replace(READING, number)) for name, word in order)
 
 
 def _sized(

@@ -42,7 +42,15 @@ from bench.experiments.data import (  # noqa: E402
     trips,
     write_numbers,
 )
-from bench.experiments.orders import Grid, Point, Results, by_scale, powers  # noqa: E402
+from bench.experiments.orders import (  # noqa: E402
+    READING,
+    Grid,
+    Point,
+    Results,
+    by_scale,
+    of_turn,
+    powers,
+)
 from bench.experiments.pages import write_pages  # noqa: E402
 
 DRIVER = ROOT / "crates" / "papers" / "benches" / "experiments"
@@ -275,6 +283,16 @@ def test_a_crossing_lies_between_two_points() -> None:
         crossing(view, "a", "c")
 
 
+def test_a_file_is_another_in_each_turn() -> None:
+    order = (("metric", "counts"), ("values", f"energies-{READING}.int64"))
+    files = [dict(of_turn(order, turn))["values"] for turn in range(4)]
+    assert files == [f"energies-{number}.int64" for number in (0, 1, 2, 0)]
+    assert Point({}, order).repeated
+    assert not Point({}, order[:1]).repeated
+    assert not Point({}, order).timed
+    assert Point({}, (("metric", "throughput"),)).timed
+
+
 # Data.
 
 OLD = """\
@@ -345,19 +363,19 @@ DEBS = (
 
 def test_readings_of_the_manufacturing_equipment(tmp_path: Path) -> None:
     lines = DEBS.splitlines(keepends=True)
-    assert list(read_debs2012(lines)) == [14018, 14019]
-    assert list(read_debs2012(lines, 2)) == [11915, 11916]
+    assert list(read_debs2012(lines)) == [(14018, 8193, 11915), (14019, 8194, 11916)]
     with pytest.raises(ValueError, match="no line of DEBS 2012"):
         list(read_debs2012(["1,2,3\n"]))
     (tmp_path / "DEBS2012-allData.txt").write_text(DEBS)
-    assert energies(tmp_path, 10).values == [14018, 14019]
-    assert energies(tmp_path, 1).values == [14018]
+    both = ([14018, 14019], [8193, 8194], [11915, 11916])
+    assert energies(tmp_path, 10).readings == both
+    assert energies(tmp_path, 1).readings == ([14018], [8193], [11915])
 
 
 def test_generated_readings_have_the_shape_of_the_file() -> None:
     readings = list(generate_energies(200))
     lines = [f"{reading.line()}\n" for reading in readings]
-    assert list(read_debs2012(lines, 1)) == [one.energies[1] for one in readings]
+    assert list(read_debs2012(lines)) == [one.energies for one in readings]
     assert {line.count("\t") for line in lines} == {55}
     steps = [b.time - a.time for a, b in pairwise(readings)]
     assert {step.total_seconds() for step in steps} == {0.01}
