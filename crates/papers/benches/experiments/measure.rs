@@ -1,5 +1,6 @@
 //! The rounds of each mode, and their measurement.
 
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
@@ -10,7 +11,7 @@ use slidewise_core::window::fifo::shared::Shared;
 use crate::counted::take_combines;
 use crate::operators::Operator;
 use crate::order::{Metric, Mode, Order, Stream, Timed, numbers};
-use crate::resident::resident;
+use crate::resident::{faults, most_resident};
 use crate::samples::Samples;
 use crate::subjects::{Answer, Subject, Timed as TimedWindow};
 
@@ -39,6 +40,9 @@ struct Rounds<'a, M: Operator, S> {
 
 impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
     fn filled(order: &'a Order, monoid: &'a M, window: S) -> Result<Self, String> {
+        if order.d > order.n {
+            return Err("more younger entries than a window has".into());
+        }
         let mut rounds = Self {
             monoid,
             window,
@@ -47,8 +51,13 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
             oldest: 0,
             next: 0,
         };
+        // Answers while it grows: what they keep of the way to them counts as memory.
+        let answers = order.metric == Metric::Memory && !costs_the_window(order);
         for _ in 0..order.n - order.d {
             rounds.insert();
+            if answers {
+                rounds.query();
+            }
         }
         for time in 0..order.d {
             let value = monoid.input(rounds.stream.take());
@@ -59,9 +68,17 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
 
     #[inline]
     fn insert(&mut self) {
+        self.fence();
         let value = self.monoid.input(self.stream.take());
         self.window.insert(self.next, value);
         self.next += 1;
+    }
+
+    #[inline]
+    fn fence(&self) {
+        if self.order.fence {
+            fence(Ordering::SeqCst);
+        }
     }
 
     #[inline]
@@ -92,6 +109,7 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
     fn insert_bulk(&mut self) {
         let m = self.order.m;
         if self.order.mode == Mode::Bulk {
+            self.fence();
             let values = (0..m).map(|_| self.monoid.input(self.stream.take()));
             let values = values.collect();
             self.window.insert_bulk(self.next, values);
@@ -193,10 +211,14 @@ impl<'a, M: Operator, S: Subject<M>> Rounds<'a, M, S> {
 
 /// One window by itself.
 pub fn alone<M: Operator, S: Subject<M>>(order: &Order, monoid: &M, window: S) -> Answer {
-    let before = resident();
     let mut rounds = Rounds::filled(order, monoid, window)?;
     let chunk = rounds.chunk();
-    if order.metric != Metric::Memory && !costs_the_window(order) {
+    if costs_the_window(order) {
+        for _ in 0..order.n {
+            rounds.evict();
+            rounds.insert();
+        }
+    } else {
         let count = order.n.div_ceil(rounds.items());
         rounds = rounds.many(count);
     }
@@ -214,14 +236,20 @@ pub fn alone<M: Operator, S: Subject<M>>(order: &Order, monoid: &M, window: S) -
             Ok(counts(order, items, || rounds.round()))
         }
         Metric::Memory => {
-            let (bytes, grown) = (rounds.window.bytes(), resident() - before);
-            let n = order.n as f64;
-            Ok(format!(
-                r#""bytes": {bytes}, "per_entry": {:.3}, "resident": {grown}"#,
-                bytes as f64 / n
-            ))
+            let (bytes, resident) = (rounds.window.bytes(), most_resident());
+            Ok(memory(order, bytes, resident))
         }
     }
+}
+
+/// Bytes that a structure counts, and the most that the process held.
+fn memory(order: &Order, bytes: usize, resident: i64) -> String {
+    let n = order.n as f64;
+    format!(
+        r#""bytes": {bytes}, "per_entry": {:.3}, "resident": {resident}, "resident_per_entry": {:.3}"#,
+        bytes as f64 / n,
+        resident as f64 / n
+    )
 }
 
 /// Whether each slide takes O(n): then a window of slides first would take O(n²).
@@ -232,15 +260,20 @@ fn costs_the_window(order: &Order) -> bool {
 fn throughput(order: &Order, items: usize, chunk: usize, mut many: impl FnMut(usize)) -> Answer {
     let limit = Duration::from_millis(order.millis);
     let chunk = if costs_the_window(order) { 64 } else { chunk };
-    let start = ThreadTime::now();
+    let (before, start) = (faults(), ThreadTime::now());
     let mut done = 0;
     loop {
         many(chunk);
         done += chunk;
         let spent = start.elapsed();
         if spent >= limit {
-            let rate = (done * items) as f64 / spent.as_secs_f64();
-            return Ok(format!(r#""rate": {rate:.6e}, "items": {}"#, done * items));
+            let all = (done * items) as f64;
+            let (rate, faults) = (all / spent.as_secs_f64(), faults() - before);
+            return Ok(format!(
+                r#""rate": {rate:.6e}, "items": {}, "faults": {:.3}"#,
+                done * items,
+                1e6 * faults as f64 / all
+            ));
         }
     }
 }
@@ -337,8 +370,13 @@ pub fn ranges<M: Operator, F: Shared<M>>(order: &Order, mut fifo: F) -> Answer {
     let monoid = fifo.monoid().clone();
     let mut stream = order.stream()?;
     let mut lifted = || monoid.lift(&monoid.input(stream.take()));
-    for _ in 0..n {
+    for len in 1..=n {
         fifo.insert(lifted());
+        if order.metric == Metric::Memory {
+            let held: Vec<usize> = lengths.iter().map(|length| *length.min(&len)).collect();
+            fifo.slide(&held);
+            fifo.answers(&held, |_, answer| monoid.lower(answer));
+        }
     }
     fifo.slide(&lengths);
     let mut slide = || {
@@ -350,27 +388,46 @@ pub fn ranges<M: Operator, F: Shared<M>>(order: &Order, mut fifo: F) -> Answer {
     if !costs_the_window(order) && n * q <= 1 << 20 {
         (0..n).for_each(|_| slide());
     }
+    if order.metric == Metric::Memory {
+        // Two windows of slides, so that all ranges have met all entries.
+        (0..2 * n).for_each(|_| slide());
+        return Ok(memory(order, fifo.bytes(), most_resident()));
+    }
     let chunk = CHUNK.div_ceil(q);
     whole(order, 1, chunk, slide)
 }
 
-/// Two windows, of which the small one has the youngest entries of the large one.
-pub fn twin<M: Operator, W: Window<M>>(order: &Order, monoid: &M, big: W, small: W) -> Answer {
-    let small_order = Order {
-        n: order.q,
-        ..order.clone()
-    };
-    let before = big.bytes();
-    let mut big = Rounds::filled(order, monoid, TimedWindow::<W, false>(big))?;
-    let small = TimedWindow::<W, false>(small);
-    let mut small = Rounds::filled(&small_order, monoid, small)?;
+/// The sizes of the small windows: m of them, evenly spread up to q.
+fn small_sizes(order: &Order) -> Vec<usize> {
+    let sizes = (1..=order.m).map(|at| (order.q * at / order.m).max(1));
+    sizes.collect()
+}
+
+/// Some windows, of which the small ones have the youngest entries of the large one.
+pub fn twin<M: Operator, W: Window<M>>(order: &Order, monoid: &M, make: impl Fn() -> W) -> Answer {
+    let mut orders = vec![order.clone()];
+    orders.extend(
+        small_sizes(order)
+            .into_iter()
+            .map(|n| Order { n, ..order.clone() }),
+    );
+    let empty = make().bytes();
+    let mut windows = Vec::with_capacity(orders.len());
+    for order in &orders {
+        windows.push(Rounds::filled(
+            order,
+            monoid,
+            TimedWindow::<W, false>(make()),
+        )?);
+    }
     if order.metric == Metric::Memory {
-        let bytes = big.window.bytes() + small.window.bytes() - before;
-        return Ok(format!(r#""bytes": {bytes}"#));
+        let bytes: usize = windows.iter().map(|rounds| rounds.window.bytes()).sum();
+        return Ok(format!(r#""bytes": {}"#, bytes - empty));
     }
     whole(order, 1, CHUNK, || {
-        big.slide();
-        small.slide();
+        for rounds in &mut windows {
+            rounds.slide();
+        }
     })
 }
 
@@ -383,13 +440,35 @@ pub fn range<M: Operator, W: Window<M>>(order: &Order, monoid: &M, window: W) ->
         let bytes = rounds.window.bytes() - before;
         return Ok(format!(r#""bytes": {bytes}"#));
     }
-    let late = order.q as i64 - order.d as i64;
+    let sizes = small_sizes(order);
     whole(order, 1, CHUNK, || {
         rounds.slide();
-        let from = rounds.next - late;
-        let part = rounds.window.0.query_range(from, i64::MAX);
-        monoid.lower(part);
+        for &size in &sizes {
+            let from = rounds.next - (size as i64 - order.d as i64);
+            let part = rounds.window.0.query_range(from, i64::MAX);
+            monoid.lower(part);
+        }
     })
+}
+
+/// One insert and its answer in a window that is full: what a resize takes.
+pub fn grow<M: Operator, W: Window<M>>(order: &Order, monoid: &M, window: &W) -> Answer {
+    let limit = Duration::from_millis(order.millis);
+    let mut samples = Samples::with_capacity(1 << 10);
+    let begin = Instant::now();
+    let mut known = false;
+    loop {
+        let full = TimedWindow::<W, true>(window.clone());
+        let mut rounds = Rounds::filled(order, monoid, full)?;
+        rounds.query();
+        let start = Instant::now();
+        rounds.insert();
+        rounds.query();
+        known |= samples.take(start.elapsed()).is_some();
+        if known && begin.elapsed() >= limit {
+            return Ok(samples.summary().to_json());
+        }
+    }
 }
 
 /// Entries at the times of a file, in its order: each evicts what its window has passed.

@@ -166,8 +166,10 @@ pub enum Few {
     MaxFloat,
     Mean,
     Stddev,
+    PopulationStddev,
     MinCount,
     ArgMax,
+    ArgMaxFloat,
 }
 
 impl Few {
@@ -178,8 +180,10 @@ impl Few {
             "max_float" => Self::MaxFloat,
             "mean" => Self::Mean,
             "stddev" => Self::Stddev,
+            "pop_stddev" => Self::PopulationStddev,
             "min_count" => Self::MinCount,
             "arg_max" => Self::ArgMax,
+            "arg_max_float" => Self::ArgMaxFloat,
             _ => return None,
         })
     }
@@ -195,12 +199,12 @@ impl Monoid for Few {
     const SMALL: usize = 0;
 
     fn commutative(&self) -> bool {
-        !matches!(self, Self::ArgMax)
+        !matches!(self, Self::ArgMax | Self::ArgMaxFloat)
     }
     #[inline]
     fn identity(&self) -> [u64; 3] {
         match self {
-            Self::MaxFloat => [f64::NEG_INFINITY.to_bits(), 0, 0],
+            Self::MaxFloat | Self::ArgMaxFloat => [f64::NEG_INFINITY.to_bits(), 0, 0],
             Self::MinCount => [i64::MAX as u64, 0, 0],
             Self::ArgMax => [i64::MIN as u64, 0, 0],
             _ => [0; 3],
@@ -213,9 +217,12 @@ impl Monoid for Few {
             Self::Count => [1, 0, 0],
             Self::SumFloat | Self::MaxFloat => [number.to_bits(), 0, 0],
             Self::Mean => [*value as u64, 1, 0],
-            Self::Stddev => [1, number.to_bits(), (number * number).to_bits()],
+            Self::Stddev | Self::PopulationStddev => {
+                [1, number.to_bits(), (number * number).to_bits()]
+            }
             Self::MinCount => [*value as u64, 1, 0],
             Self::ArgMax => [*value as u64, value.rotate_left(7) as u64, 0],
+            Self::ArgMaxFloat => [number.to_bits(), value.rotate_left(7) as u64, 0],
         }
     }
     #[inline]
@@ -226,21 +233,23 @@ impl Monoid for Few {
             Self::SumFloat => [add(0), 0, 0],
             Self::MaxFloat => [float(a[0]).max(float(b[0])).to_bits(), 0, 0],
             Self::Mean => [a[0].wrapping_add(b[0]), a[1] + b[1], 0],
-            Self::Stddev => [a[0] + b[0], add(1), add(2)],
+            Self::Stddev | Self::PopulationStddev => [a[0] + b[0], add(1), add(2)],
             Self::MinCount => match (a[0] as i64).cmp(&(b[0] as i64)) {
                 std::cmp::Ordering::Less => *a,
                 std::cmp::Ordering::Equal => [a[0], a[1] + b[1], 0],
                 std::cmp::Ordering::Greater => *b,
             },
             Self::ArgMax if (b[0] as i64) > a[0] as i64 => *b,
-            Self::ArgMax => *a,
+            Self::ArgMaxFloat if float(b[0]) > float(a[0]) => *b,
+            Self::ArgMax | Self::ArgMaxFloat => *a,
         }
     }
     fn unlift(&self, partial: [u64; 3]) -> Result<i64, [u64; 3]> {
         Err(partial)
     }
     fn same(&self, a: &[u64; 3], b: &[u64; 3]) -> bool {
-        matches!(self, Self::SumFloat | Self::Stddev) || a == b
+        let rounds = matches!(self, Self::SumFloat | Self::Stddev | Self::PopulationStddev);
+        rounds || a == b
     }
 }
 
@@ -253,9 +262,10 @@ impl Operator for Few {
     fn lower(&self, partial: [u64; 3]) {
         match self {
             Self::Mean => black_box(partial[0] as i64 as f64 / partial[1] as f64),
-            Self::Stddev => {
+            Self::Stddev | Self::PopulationStddev => {
                 let (n, sum) = (partial[0] as f64, float(partial[1]));
-                black_box(((float(partial[2]) - sum * sum / n) / (n - 1.0)).sqrt())
+                let freedom = n - f64::from(u8::from(matches!(self, Self::Stddev)));
+                black_box(((float(partial[2]) - sum * sum / n) / freedom).sqrt())
             }
             _ => black_box(float(partial[0])),
         };

@@ -14,7 +14,7 @@ pub struct Order {
     pub operator: String,
     /// Entries of the window.
     pub n: usize,
-    /// Entries of a bulk.
+    /// Entries of a bulk, or small windows that are shared.
     pub m: usize,
     /// Entries younger than the one that is inserted.
     pub d: usize,
@@ -27,6 +27,8 @@ pub struct Order {
     /// A file of times in order of arrival, and how much time the window spans.
     pub times: Option<String>,
     pub span: i64,
+    /// Whether a memory fence comes before each insert and each bulk insert.
+    pub fence: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub enum Metric {
     Latency(Timed),
     /// Combines per item, and the most in a round.
     Counts,
-    /// Bytes of the window, and how much the resident memory grew.
+    /// Bytes of the window after slides, and the most resident memory of the process.
     Memory,
 }
 
@@ -59,14 +61,16 @@ pub enum Mode {
     Bulk,
     /// The length swings between n/2 and n, one insert or evict a round.
     Oscillate,
-    /// Two windows: one of n, one of q.
+    /// A window of n, and small ones: m of them, of up to q entries.
     Twin,
-    /// A window of n, a range query over the q youngest entries.
+    /// A window of n, and as many range queries over the youngest entries as small windows.
     Range,
     /// One evict, one insert, answers for q ranges over a window of n.
     Ranges,
     /// Times as they arrived.
     Replay,
+    /// One insert that finds a full buffer of n.
+    Grow,
 }
 
 impl Order {
@@ -85,6 +89,7 @@ impl Order {
             values: None,
             times: None,
             span: 0,
+            fence: false,
         };
         for word in line.split_whitespace() {
             let (name, value) = word.split_once('=').ok_or(format!("no '=' in {word}"))?;
@@ -103,6 +108,7 @@ impl Order {
                 "values" => order.values = Some(value.into()),
                 "times" => order.times = Some(value.into()),
                 "span" => order.span = number()? as i64,
+                "fence" => order.fence = number()? > 0,
                 _ => return Err(format!("unknown: {name}")),
             }
         }
@@ -144,6 +150,7 @@ fn mode(name: &str) -> Result<Mode, String> {
         "range" => Mode::Range,
         "ranges" => Mode::Ranges,
         "replay" => Mode::Replay,
+        "grow" => Mode::Grow,
         _ => return Err(format!("unknown mode {name}")),
     })
 }

@@ -124,7 +124,8 @@ pub fn run<M: Lawful>(order: &Order, monoid: &M) -> Answer {
 fn inverting<M: Operator + Invertible>(order: &Order, monoid: &M) -> Option<Answer> {
     let monoid = monoid.clone();
     Some(match order.structure.as_str() {
-        "subtract_on_evict" => fifo(order, SubtractOnEvict::new(monoid)),
+        // SlickDeque of one range is this structure, in the package as well.
+        _ if order.mode != Mode::Ranges => fifo(order, SubtractOnEvict::new(monoid)),
         _ => shared(order, SlickDequeInv::new(monoid, ranges(order))),
     })
 }
@@ -167,6 +168,9 @@ fn shared<M: Operator, F: Shared<M>>(order: &Order, structure: F) -> Answer {
 
 fn periodic<M: Operator, W: Window<M>>(order: &Order, window: W) -> Answer {
     let monoid = window.monoid().clone();
+    if order.mode == Mode::Grow {
+        return measure::grow(order, &monoid, &window);
+    }
     measure::alone(order, &monoid, Timed::<W, true>(window))
 }
 
@@ -174,7 +178,7 @@ fn tree<M: Operator, W: Window<M>>(order: &Order, make: impl Fn() -> W) -> Answe
     let window = make();
     let monoid = window.monoid().clone();
     match order.mode {
-        Mode::Twin => measure::twin(order, &monoid, window, make()),
+        Mode::Twin => measure::twin(order, &monoid, make),
         Mode::Range => measure::range(order, &monoid, window),
         Mode::Replay => measure::replay(order, &monoid, window),
         _ => measure::alone(order, &monoid, Timed::<W, false>(window)),

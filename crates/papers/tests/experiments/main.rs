@@ -150,6 +150,114 @@ fn the_driver_runs_its_orders() {
     assert!(member(&bulk, "combines") < member(&single, "combines"));
 }
 
+fn measured(words: &str) -> String {
+    let order = Order::read(words).expect("words of an order");
+    structures::run(&order, &Sum).unwrap_or_else(|error| panic!("{words}: {error}"))
+}
+
+/// Bytes are those of a window that has slid: DABA's rings no longer hold what it grew by.
+#[test]
+fn memory_is_taken_after_slides() {
+    let figures = measured("metric=memory structure=daba n=4096");
+    let mut queue = Daba::new(Sum, true);
+    for value in 0..2 * 4096 {
+        if value >= 4096 {
+            queue.evict();
+        }
+        queue.insert(Sum.lift(&value));
+        queue.query();
+    }
+    let bytes = queue.bytes() + size_of_val(&queue);
+    assert_eq!(member(&figures, "bytes"), bytes as f64, "{figures}");
+    assert!(member(&figures, "resident") > bytes as f64, "{figures}");
+}
+
+/// One range needs no list of ranges: the package takes subtract-on-evict, too.
+#[test]
+fn slick_deque_of_one_range_is_subtract_on_evict() {
+    for words in ["metric=memory n=1024", "metric=counts n=64"] {
+        let one = measured(&format!("structure=slick_deque {words}"));
+        let other = measured(&format!("structure=subtract_on_evict {words}"));
+        let name = if words.contains("memory") {
+            "bytes"
+        } else {
+            "combines"
+        };
+        assert_eq!(member(&one, name), member(&other, name), "{words}");
+    }
+}
+
+/// FlatFIT keeps the way of a query on a stack beside two words per entry (SlickDeque, §4.2):
+/// n words for one range, whose window reset goes over all entries, and n/q for q evenly
+/// spread ones, which have been answered since the window grew.
+#[test]
+fn memory_counts_what_answers_keep() {
+    const ENTRIES: usize = 4096;
+    for (q, stack) in [(1, ENTRIES), (2, ENTRIES / 2), (4, ENTRIES / 4)] {
+        let words = format!("metric=memory mode=ranges structure=flat_fit n={ENTRIES} q={q}");
+        let figures = measured(&words);
+        let bytes = size_of::<u64>() * (2 * ENTRIES + stack);
+        assert_eq!(member(&figures, "bytes"), bytes as f64, "{q}: {figures}");
+    }
+}
+
+/// A tree with range queries for some small windows, or as many trees.
+#[test]
+fn small_windows_are_as_many_as_asked() {
+    let bytes = |mode: &str, m: usize| {
+        let words = format!("metric=memory mode={mode} structure=fiba_published:4 n=1024 q=512");
+        member(&measured(&format!("{words} m={m}")), "bytes")
+    };
+    assert_eq!(bytes("range", 8), bytes("range", 1));
+    // Of 64, 128, to 512 entries: more than four times the largest of them.
+    assert!(bytes("twin", 8) - bytes("range", 8) > 3.0 * (bytes("twin", 1) - bytes("range", 1)));
+    let combines = |mode: &str, m: usize| {
+        let words = format!("mode={mode} structure=fiba_published:4 n=1024 q=512 m={m}");
+        member(&counted(&words), "combines")
+    };
+    for mode in ["twin", "range"] {
+        assert!(combines(mode, 8) > 2.0 * combines(mode, 1), "{mode}");
+    }
+    let words = "mode=twin structure=fiba_published:4 n=64 q=16 m=4 d=8";
+    let order = Order::read(words).expect("words of an order");
+    assert!(
+        structures::run(&order, &Sum).is_err(),
+        "windows of four entries, eight younger"
+    );
+}
+
+/// A full Reactive Aggregator of n entries doubles: the insert and its query fold all of it.
+#[test]
+fn an_insert_that_finds_no_room_is_timed() {
+    let figures = measured("metric=latency mode=grow structure=reactive n=256 millis=1");
+    assert!(member(&figures, "samples") >= 1.0, "{figures}");
+    let order = Order::read("structure=reactive n=256 mode=grow").expect("words of an order");
+    let monoid = Counted(Sum);
+    take_combines();
+    counted::take_combines();
+    structures::run(&Order { millis: 0, ..order }, &monoid).expect("an order for reactive");
+    assert!(
+        counted::take_combines() >= 256 + 255,
+        "the fill and the resize"
+    );
+}
+
+/// A fence and what the system reports change no answer.
+#[test]
+fn a_fence_and_page_faults_are_beside_the_rate() {
+    let words = "mode=bulk structure=fiba_published:4 n=1024 m=64 millis=1 fence=1";
+    let figures = measured(words);
+    assert!(member(&figures, "rate") > 0.0, "{figures}");
+    assert!(member(&figures, "faults") >= 0.0, "{figures}");
+    assert!(Order::read(words).expect("words of an order").fence);
+    if cfg!(target_os = "linux") {
+        let before = resident::faults();
+        let pages = std::hint::black_box(vec![1_u8; 4 << 20]);
+        assert!(resident::faults() > before + 100, "{} bytes", pages.len());
+        assert!(resident::most_resident() > 4 << 20);
+    }
+}
+
 #[test]
 fn the_driver_refuses_what_it_does_not_know() {
     for words in ["structure=tree", "structure=btree:3", "structure=btree"] {
