@@ -10,28 +10,62 @@ from bench.experiments.claims import Check, View, agree, crossing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FUNCTIONS", "crossings", "finite", "never", "sooner"]
+__all__ = ["FUNCTIONS", "crossings", "finite", "later", "never", "sooner"]
 
 FUNCTIONS = ("sum", "max", "mean", "geomean", "min_count", "stddev", "arg_max")
 
 
 def crossings(
-    view: View, label: str, other: str, operators: Sequence[str]
+    view: View, label: str, other: str, operators: Sequence[str], times: float = 1.0
 ) -> list[float]:
-    """Break-even points; infinite without one."""
+    """Sizes from which one is so many times as fast; infinite without one."""
     return [
-        crossing(view, label, other, operator=operator) or math.inf
+        crossing(view, label, other, times, operator=operator) or math.inf
         for operator in operators
     ]
 
 
-def finite(label: str, other: str, operators: Sequence[str]) -> Check:
+def finite(
+    label: str,
+    other: str,
+    operators: Sequence[str],
+    times: float = 1.0,
+    most: float = math.inf,
+) -> Check:
+    """One is so many times as fast from some size on, and from `most` at last."""
+
     def test(view: View) -> tuple[bool, str]:
-        found = crossings(view, label, other, operators)
+        found = crossings(view, label, other, operators, times)
         text = ", ".join(
             f"{operator} {n:.0f}" for operator, n in zip(operators, found, strict=True)
         )
-        return max(found) < math.inf, text
+        return max(found) < math.inf and max(found) <= most, text
+
+    return agree(label, test)
+
+
+def later(
+    label: str,
+    others: Sequence[str],
+    base: str,
+    operators: Sequence[str],
+    low: float,
+    high: float,
+) -> Check:
+    """A point is so many times those of others, in the geometric mean of operators."""
+
+    def test(view: View) -> tuple[bool, str]:
+        mine = crossings(view, label, base, operators)
+        found = []
+        for other in others:
+            theirs = crossings(view, other, base, operators)
+            quotients = [a / b for a, b in zip(mine, theirs, strict=True)]
+            found.append(math.exp(sum(map(math.log, quotients)) / len(quotients)))
+        text = ", ".join(
+            f"{quotient:.1f} times that of {other}"
+            for other, quotient in zip(others, found, strict=True)
+        )
+        return all(low <= quotient <= high for quotient in found), text
 
     return agree(label, test)
 

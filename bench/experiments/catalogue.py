@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.experiments.papers import bulk, daba, fiba, ra, slickdeque
+from bench.experiments.papers import bulk, bulk_billion, daba, fiba, ra, slickdeque
 
 if TYPE_CHECKING:
     from bench.experiments.shapes import Artefact
@@ -31,6 +31,7 @@ PAPERS = {
 CATALOGUE: tuple[Artefact, ...] = (
     *fiba.ROWS,
     *bulk.ROWS,
+    *bulk_billion.ROWS,
     *daba.ROWS,
     *ra.ROWS,
     *slickdeque.ROWS,

@@ -141,11 +141,11 @@ def break_even(structures: Mapping[str, str], functions: tuple[str, ...]) -> Gri
     )
 
 
-def latencies(metric: str, **sizes: Any) -> Grid:
+def latencies(metric: str, fence: int = 0, **sizes: Any) -> Grid:
     return Grid(
         operators=OPERATORS,
         n=N22,
         metric=metric,
-        words={"millis": by_scale(250, 20_000)},
+        words={"millis": by_scale(250, 20_000), "fence": fence},
         **sizes,
     )

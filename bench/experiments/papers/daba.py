@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 
-from bench.experiments.break_even import FUNCTIONS, finite, never, sooner
+from bench.experiments.break_even import FUNCTIONS, finite, later, never, sooner
 from bench.experiments.claims import (
+    Check,
     Claim,
+    View,
     agree,
     ahead,
     bounded,
     every,
     ratio,
+    rises,
     slope,
 )
 from bench.experiments.orders import Grid, by_scale, powers
@@ -33,6 +36,17 @@ _DABA_FUNCTIONS = (
     *("sum", "max", "mean", "geomean", "min_count", "stddev", "arg_max", "bloom"),
     "collect",
 )
+
+
+def _falls_by_memory(label: str, operator: str) -> Check:
+    """Less at n = 2^20 than at n = 2^10, which fits the nearest cache."""
+
+    def test(view: View) -> tuple[bool, str]:
+        small = view.value(label, operator=operator, n=1 << 10)
+        large = view.value(label, operator=operator, n=1 << 20)
+        return large < small, f"{large / small:.2f} of the rate at 2^10"
+
+    return agree(f"{operator}: {label} at 2^20", test)
 
 
 ROWS = (
@@ -67,6 +81,18 @@ ROWS = (
                 sooner("DABA", "Reactive", "Recalc", FUNCTIONS),
             ),
             Claim(
+                "Reactive's break-even points are 10 to 100 times those of the others, "
+                "but for bloom.",
+                later(
+                    "Reactive",
+                    ("Two-Stacks", "ABA", "DABA"),
+                    "Recalc",
+                    FUNCTIONS,
+                    10,
+                    100,
+                ),
+            ),
+            Claim(
                 "None ever breaks even for collect.",
                 every(
                     *(
@@ -91,7 +117,7 @@ ROWS = (
                     "DABA uncached": "daba:uncached",
                 },
                 operators=OPERATORS,
-                n=windows(16, 20),
+                n=windows(20, 20),
                 skip=lambda known: (
                     known["structure"] == "recalculate" and known["n"] > 1 << 10
                 ),
@@ -140,6 +166,25 @@ ROWS = (
                         ahead(label, "Reactive", operator=operator, n=(16, math.inf))
                         for label in ("Two-Stacks", "ABA", "DABA")
                         for operator in ("sum", "geomean")
+                    )
+                ),
+            ),
+            Claim(
+                "ABA and DABA improve up to n = 2^8 for sum and geomean.",
+                every(
+                    *(
+                        rises(label, "n", operator=operator, n=(4, 1 << 8))
+                        for label in ("ABA", "DABA")
+                        for operator in ("sum", "geomean")
+                    )
+                ),
+            ),
+            Claim(
+                "All fall where n comes near 2^20 and memory is slow.",
+                every(
+                    *(
+                        _falls_by_memory(label, "geomean")
+                        for label in ("Two-Stacks", "ABA", "DABA")
                     )
                 ),
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench.experiments.claims import (
@@ -16,8 +17,9 @@ from bench.experiments.claims import (
     fits_log,
     flat,
     ratio,
+    rises,
 )
-from bench.experiments.orders import Grid, powers
+from bench.experiments.orders import Grid, by_scale, powers
 from bench.experiments.shapes import (
     COUNTED,
     MORE,
@@ -31,7 +33,7 @@ from bench.experiments.shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["ROWS"]
 
@@ -45,6 +47,15 @@ _NEAR_THE_END = (
     "of these takes two combines per level. The paper's tree folds each node again at "
     "any distance: 88 combines per slide at arity 4 and n = 8192, where this one takes 34 "
     "in order and up to 63 farther back."
+)
+
+_CLOCK = (
+    "Tens of nanoseconds are the two looks at the clock; of the rounds themselves one in "
+    "several touches more than a leaf."
+)
+_BLOOM_FAR = (
+    "Counted at n = 8192, d = 1024 and min-arity 4: the classic tree takes 63 combines a "
+    "slide, the finger tree 58."
 )
 
 
@@ -73,6 +84,45 @@ def _larger_arity(view: View) -> tuple[bool, str]:
     return max(large) > small, f"fiba4, fiba8 / fiba2 = {max(large) / small:.2f}"
 
 
+def _never_best(operator: str) -> Callable[[View], tuple[bool, str]]:
+    """At each distance one of the smaller arities is ahead of 16."""
+
+    def test(view: View) -> tuple[bool, str]:
+        lines = [
+            dict(view.line(f"fiba{mu}", "d", operator=operator, d=_late))
+            for mu in (2, 4, 8)
+        ]
+        large = view.line("fiba16", "d", operator=operator, d=_late)
+        over = {d: y / max(line[d] for line in lines) for d, y in large}
+        worst = max(over, key=over.__getitem__)
+        text = f"{operator}: fiba16 {over[worst]:.2f} of the best at d = {worst:.0f}"
+        return over[worst] < 1, text
+
+    return test
+
+
+def _crowded(view: View) -> tuple[bool, str]:
+    """Range queries against separate trees, at the most windows."""
+    found = [
+        view.value(f"fiba{mu}_range", operator="sum", m=64)
+        / view.value(f"fiba{mu}_twin", operator="sum", m=64)
+        for mu in (2, 4)
+    ]
+    return min(found) > 1, ", ".join(f"{quotient:.2f}" for quotient in found)
+
+
+def _steps(view: View) -> tuple[bool, str]:
+    """By the slope: what a doubling of d adds to what a level of the tree costs."""
+    found = {}
+    for mu in (2, 4, 8):
+        line = view.line(f"fiba{mu}", "d", name="combines", d=_late)
+        rises = [more - less for (_, less), (_, more) in pairwise(line)]
+        flat = sum(rise < max(rises) / 2 for rise in rises)
+        found[mu] = len(rises) / (len(rises) - flat)
+    text = ", ".join(f"fiba{mu} {length:.1f}" for mu, length in found.items())
+    return found[2] < found[4] < found[8], text
+
+
 ROWS = (
     Artefact(
         key="fiba-11",
@@ -81,8 +131,18 @@ ROWS = (
         x="d",
         axes=("out-of-order distance d", "items per second"),
         grids=(
-            Grid(structures=_TREES, operators=OPERATORS, n=N22, d=up_to_n(2)),
-            Grid(structures=_TREES, metric="counts", n=1 << 14, d=up_to_n(2)),
+            Grid(
+                structures={**_TREES, "fiba16": "fiba_published:16"},
+                operators=OPERATORS,
+                n=N22,
+                d=up_to_n(2),
+            ),
+            Grid(
+                structures={"btree4": "btree:4", **_FIBAS},
+                metric="counts",
+                n=1 << 14,
+                d=lambda _: powers(0, 14),
+            ),
         ),
         claims=(
             Claim(
@@ -131,6 +191,15 @@ ROWS = (
                 "For cheap operators, such as sum, trees that rebalance less do.",
                 agree("", _larger_arity),
             ),
+            Claim(
+                "A min-arity above 8 is never competitive.",
+                every(*(agree("", _never_best(operator)) for operator in OPERATORS)),
+            ),
+            Claim(
+                "The curves are step-like: the larger the min-arity, the longer a step.",
+                agree("doublings of d that one step takes", _steps),
+                counted=True,
+            ),
         ),
     ),
     Artefact(
@@ -157,8 +226,41 @@ ROWS = (
                         "btree4", "fiba4", low=10, name="p50", operator="geomean", d=0
                     ),
                 ),
-                why="Tens of nanoseconds of each median are the two looks at the clock; of "
-                "the rounds themselves one in several touches more than a leaf.",
+                why=_CLOCK,
+            ),
+            Claim(
+                "So are the least (sum, geomean).",
+                every(
+                    *(
+                        ratio(
+                            "btree4",
+                            "fiba4",
+                            low=10,
+                            name="least",
+                            operator=operator,
+                            d=0,
+                        )
+                        for operator in ("sum", "geomean")
+                    )
+                ),
+                why=_CLOCK,
+            ),
+            Claim(
+                "At d = 0 the worst cases are similar (sum, geomean).",
+                every(
+                    *(
+                        ratio(
+                            "btree4",
+                            "fiba4",
+                            low=0.5,
+                            high=2,
+                            name="trimmed_longest",
+                            operator=operator,
+                            d=0,
+                        )
+                        for operator in ("sum", "geomean")
+                    )
+                ),
             ),
             Claim(
                 "At d = 0 with an expensive operator, the finger trees have significantly "
@@ -198,6 +300,25 @@ ROWS = (
                     operator="bloom",
                     d=_far,
                 ),
+            ),
+            Claim(
+                "Its least, median and 99.9th percentile are orders of magnitude below "
+                "those of the classic trees.",
+                every(
+                    *(
+                        ratio(
+                            f"btree{mu}",
+                            "fiba2",
+                            low=10,
+                            name=name,
+                            operator="bloom",
+                            d=_far,
+                        )
+                        for mu in (2, 4, 8)
+                        for name in ("least", "p50", "p99.9")
+                    )
+                ),
+                why=_BLOOM_FAR,
             ),
             Claim(
                 "There it gets worse with min-arity 4 and improves with min-arity 8.",
@@ -292,6 +413,18 @@ ROWS = (
                 counted=True,
             ),
             Claim(
+                "The same in combines.",
+                best(
+                    "reactive",
+                    ("btree2", "btree4", "btree8", "fiba2", "fiba4", "fiba8"),
+                    least=True,
+                    name="combines",
+                    n=(256, math.inf),
+                ),
+                counted=True,
+                why="At n = 4096 Reactive takes 12 combines a slide, fiba2 11.",
+            ),
+            Claim(
                 "For bloom, Reactive outperforms all B-trees.",
                 best(
                     "reactive",
@@ -299,7 +432,6 @@ ROWS = (
                     operator="bloom",
                     n=(256, math.inf),
                 ),
-                why="Counted at n = 4096: Reactive takes 25 combines a slide, 2 log2 n and more, fiba2 takes 11.",
             ),
         ),
     ),
@@ -353,6 +485,48 @@ ROWS = (
                     )
                 ),
                 counted=True,
+            ),
+        ),
+    ),
+    Artefact(
+        key="fiba-54",
+        label="Section 5.4",
+        title="More than two windows: as many trees, or one and range queries",
+        x="m",
+        axes=("small windows", "rounds per second"),
+        panels=("operator",),
+        grids=tuple(
+            Grid(
+                structures={
+                    f"fiba{mu}_{mode}": f"fiba_published:{mu}" for mu in (2, 4)
+                },
+                operators=("sum", "geomean") if metric == "throughput" else ("sum",),
+                metric=metric,
+                mode=mode,
+                n=by_scale(1 << 14, 1 << 22),
+                q=lambda known: known["n"] // 2,
+                m=powers(0, 6),
+            )
+            for metric in ("throughput", "memory")
+            for mode in ("twin", "range")
+        ),
+        note="In order; the small windows are spread evenly up to half of the large one.",
+        claims=(
+            Claim(
+                "Shared space stays that of one window, however many there are.",
+                every(
+                    flat("fiba2_range", "m", 1.01, name="bytes"),
+                    flat("fiba4_range", "m", 1.01, name="bytes"),
+                    rises("fiba2_twin", "m", name="bytes"),
+                    rises("fiba4_twin", "m", name="bytes"),
+                ),
+                counted=True,
+            ),
+            Claim(
+                "With many windows separate ones get slower by the memory they take.",
+                agree("range / twin", _crowded),
+                why="A round of a separate window in order takes a constant number of "
+                "combines, a range query O(log n) of them.",
             ),
         ),
     ),
