@@ -23,7 +23,8 @@ names are, with `_` as `.` and without units for OpenTelemetry:
   `slidewise_operator_seconds_total`, `slidewise_state_read_bytes_total` and
   `slidewise_state_written_bytes_total`.
 
-Each has the label `stream`: the name that a mapping gives, or that of Spark's query.
+Each has the label `stream`: the name that a mapping gives, that of Spark's query, or
+"name/query" for a `Listener` in a mapping, so that no two streams have one label.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -142,9 +143,8 @@ class _Readings:
                     key: now - value if key in _LAGS else value
                     for key, value in reading.values.items()
                 }
-                found.append(
-                    reading._replace(stream=reading.stream or name, values=values)
-                )
+                label = "/".join(filter(None, (name, reading.stream)))
+                found.append(reading._replace(stream=label, values=values))
         return found
 
     def recent(self) -> list[Reading]:

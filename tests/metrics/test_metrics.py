@@ -22,7 +22,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
 import slidewise as sw
-from slidewise.measuring import AGES, QUERIES, Histogram, observe
+from slidewise.measuring import AGES, QUERIES, Histogram, Reading, observe
 from slidewise.metrics import opentelemetry, prometheus
 
 NOON = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
@@ -264,6 +264,30 @@ def test_streams_in_one_registry_have_names(registry: CollectorRegistry) -> None
     assert not [*registry.collect()]
 
 
+def test_queries_of_one_name_have_labels_of_their_own(
+    registry: CollectorRegistry,
+) -> None:
+    """Prometheus drops a scrape in which two samples have one name and one label."""
+
+    class OfSpark:
+        def _measured(self) -> list[Reading]:
+            return [Reading("a", {"late": 2}, {}), Reading("b", {"late": 3}, {})]
+
+    streams: dict[str, Any] = {"a": cards(), "x": OfSpark(), "y": OfSpark()}
+    prometheus(streams, registry=registry)
+    late = (x for x in registry.collect() if x.name == "slidewise_rows_late")
+    found = [
+        (sample.labels["stream"], sample.value) for x in late for sample in x.samples
+    ]
+    assert found == [("a", 1), ("x/a", 2), ("x/b", 3), ("y/a", 2), ("y/b", 3)]
+    reader = InMemoryMetricReader()
+    meter = MeterProvider(metric_readers=[reader]).get_meter("test")
+    opentelemetry(streams, meter=meter)
+    assert observed(reader)["slidewise.rows.late"] == {
+        (("stream", name),): value for name, value in found
+    }
+
+
 def test_the_default_registry_is_that_of_the_process() -> None:
     with prometheus({"a": cards()}):
         found = REGISTRY.get_sample_value("slidewise_rows_late_total", {"stream": "a"})
@@ -427,3 +451,6 @@ def test_dashboard_and_alerts_ask_for_metrics_that_exist(
     names = {name for expr in asked for name in re.findall(r"slidewise_\w+", expr)}
     assert len(names) >= 4
     assert names <= known
+    if name == "dashboard.json":
+        lost = {f"slidewise_rows_{how}_total" for how in ("late", "ahead", "duplicate")}
+        assert lost <= names
