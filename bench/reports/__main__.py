@@ -12,12 +12,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.reports import features, numeric, streams, windows
+from bench.reports import features, hops, numeric, streams, windows
 from bench.reports.report import LIBRARIES, Outcome, Report, reports, shown
 
 SECTIONS = {
     "Numbers": numeric,
     "Windows": windows,
+    "Hops and sessions": hops,
     "Features": features,
     "Streams": streams,
 }

@@ -1,16 +1,19 @@
-"""The same question for each library: windows of n rows, and SQL."""
+"""Tables of questions, and the same question for each library."""
 
-from collections.abc import Callable, Mapping, Sequence
+import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+from bench.reports.report import Calls
 
 import slidewise as sw
 
-__all__ = ["duckdb", "of_pairs", "of_rows", "rolled"]
+__all__ = ["duckdb", "in_seconds", "of_rows", "rolled", "to_polars"]
 
-Calls = Mapping[str, Callable[[], Any]]
+Column = Sequence[Any] | pa.Array
 
+_START = dt.datetime(2026, 3, 2)
 _OURS: dict[str, Callable[..., Any]] = {
     "sum": sw.sum,
     "mean": sw.mean,
@@ -39,82 +42,63 @@ def rolled(table: pa.Table, *, windows: Any, agg: Any, **request: Any) -> list[A
     return found.columns[-1].to_pylist()
 
 
-def duckdb(table: pa.Table, sql: str) -> list[Any]:
-    """The first column of a query over `data`, ordered by t."""
+def in_seconds(times: list[int], **columns: list[Any]) -> pa.Table:
+    """A table with times in seconds after a start."""
+    instants = [_START + dt.timedelta(seconds=at) for at in times]
+    return pa.table({"t": pa.array(instants, pa.timestamp("us")), **columns})
+
+
+def to_polars(table: pa.Table) -> Any:
+    """The table as a DataFrame of polars."""
+    import polars as pl
+
+    return pl.DataFrame(pl.from_arrow(table))
+
+
+def duckdb(table: pa.Table, sql: str, **others: pa.Table) -> list[Any]:
+    """The first column of a query over `data`, the table, and others by their names."""
     import duckdb as db
 
     with db.connect() as connection:
-        connection.register("data", table)
+        for name, one in {"data": table, **others}.items():
+            connection.register(name, one)
         return [row[0] for row in connection.sql(sql).fetchall()]
 
 
-def _numbered(columns: Mapping[str, pa.Array]) -> pa.Table:
-    rows = len(next(iter(columns.values())))
-    return pa.table({"t": pa.array(range(rows), pa.int64()), **columns})
-
-
 def of_rows(
-    values: Sequence[Any] | pa.Array, n: int, kind: str, least: int | None = None
+    x: Column, n: int, kind: str, least: int | None = None, y: Column | None = None
 ) -> Calls:
-    """The answers of all full windows of n rows of a column, missing ones skipped."""
-    array = values if isinstance(values, pa.Array) else pa.array(values)
-    table, least = _numbered({"x": array}), n if least is None else least
+    """The answers of all full windows of n rows of x, or of x and y ("corr", "cov").
+
+    Missing values are skipped; `least` values, by default all n, make an answer.
+    """
+    columns = {"x": x} if y is None else {"x": x, "y": y}
+    times = pa.array(range(len(x)), pa.int64())
+    table, least = pa.table({"t": times, **columns}), n if least is None else least
 
     def ours() -> list[Any]:
-        return rolled(table, windows=sw.rows(n), agg=_OURS[kind]("x"))[n - 1 :]
+        return rolled(table, windows=sw.rows(n), agg=_OURS[kind](*columns))[n - 1 :]
 
     def by_pandas() -> list[Any]:
-        series = table["x"].to_pandas()
-        found = getattr(series.rolling(n, min_periods=least), kind)()
+        frame = table.to_pandas()
+        call = getattr(frame["x"].rolling(n, min_periods=least), kind)
+        found = call() if y is None else call(frame["y"])
         return found.tolist()[n - 1 :]
 
     def by_polars() -> list[Any]:
         import polars as pl
 
-        options = {"bias": False} if kind in ("skew", "kurt") else {}
+        options: dict[str, Any] = {"window_size": n, "min_samples": least}
+        if kind in ("skew", "kurt"):
+            options["bias"] = False
         name = "rolling_kurtosis" if kind == "kurt" else f"rolling_{kind}"
-        series = pl.Series(pl.from_arrow(table)["x"])
-        found = getattr(series, name)(n, min_samples=least, **options)
-        return found.to_list()[n - 1 :]
+        call = getattr(pl.col("x") if y is None else pl, name)
+        expression = call(**options) if y is None else call("x", "y", **options)
+        return to_polars(table).select(expression).to_series().to_list()[n - 1 :]
 
     def by_duckdb() -> list[Any]:
         frame = f"ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW"
-        call = f"{_SQL.get(kind, kind)}(x) OVER (ORDER BY t {frame})"
-        return duckdb(table, f"SELECT {call} FROM data ORDER BY t")[n - 1 :]
-
-    return {
-        "slidewise": ours,
-        "pandas": by_pandas,
-        "polars": by_polars,
-        "DuckDB": by_duckdb,
-    }
-
-
-def of_pairs(
-    x: Sequence[Any], y: Sequence[Any], n: int, kind: str, least: int | None = None
-) -> Calls:
-    """As `of_rows`, of two columns: "corr" or "cov"."""
-    table, least = _numbered({"x": pa.array(x), "y": pa.array(y)}), least or n
-
-    def ours() -> list[Any]:
-        return rolled(table, windows=sw.rows(n), agg=_OURS[kind]("x", "y"))[n - 1 :]
-
-    def by_pandas() -> list[Any]:
-        frame = table.to_pandas()
-        window = frame["x"].rolling(n, min_periods=least)
-        return getattr(window, kind)(frame["y"]).tolist()[n - 1 :]
-
-    def by_polars() -> list[Any]:
-        import polars as pl
-
-        call = getattr(pl, f"rolling_{kind}")
-        frame = pl.DataFrame(pl.from_arrow(table))
-        found = frame.select(call("x", "y", window_size=n, min_samples=least))
-        return found.to_series().to_list()[n - 1 :]
-
-    def by_duckdb() -> list[Any]:
-        frame = f"ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW"
-        call = f"{_SQL.get(kind, kind)}(x, y) OVER (ORDER BY t {frame})"
+        call = f"{_SQL.get(kind, kind)}({', '.join(columns)}) OVER (ORDER BY t {frame})"
         return duckdb(table, f"SELECT {call} FROM data ORDER BY t")[n - 1 :]
 
     return {

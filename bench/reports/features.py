@@ -5,11 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 from bench.reports.asked import duckdb
-from bench.reports.report import report
+from bench.reports.report import Given, report
 
 import slidewise as sw
-
-Given = tuple[str, Any, Any]
 
 ROWS = pa.table({"t": [1, 4, 7], "card": [*"AAB"], "x": [10, 20, 40]})
 
@@ -32,22 +30,16 @@ def _at(points: pa.Table, **request: Any) -> list[Any]:
 def labels_of_one_key_and_time() -> Given:
     points = pa.table({"t": [5, 5, 8], "card": [*"AAA"], "label": [0, 1, 1]})
 
-    def by_duckdb() -> Any:
-        import duckdb as db
-
-        with db.connect() as connection:
-            connection.register("rows", ROWS)
-            connection.register("points", points)
-            sql = (
-                "SELECT sum(x) FROM "
-                "(SELECT row_number() OVER () AS n, * FROM points) p "
-                "LEFT JOIN rows r ON r.card = p.card AND r.t > p.t - 5 AND r.t <= p.t "
-                "GROUP BY n ORDER BY n"
-            )
-            return [row[0] for row in connection.sql(sql).fetchall()]
-
+    sql = (
+        "SELECT sum(x) FROM (SELECT row_number() OVER () AS n, * FROM points) p "
+        "LEFT JOIN data r ON r.card = p.card AND r.t > p.t - 5 AND r.t <= p.t "
+        "GROUP BY n ORDER BY n"
+    )
     question = "sum of the last 5 of card A, for labels at 5, 5 and 8: none is dropped"
-    calls = {"slidewise": lambda: _at(points), "DuckDB": by_duckdb}
+    calls = {
+        "slidewise": lambda: _at(points),
+        "DuckDB": lambda: duckdb(ROWS, sql, points=points),
+    }
     return question, [30, 30, 20], calls
 
 

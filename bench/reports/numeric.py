@@ -8,12 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 from bench.reports import exact
-from bench.reports.asked import of_pairs, of_rows, rolled
-from bench.reports.report import report
+from bench.reports.asked import of_rows, rolled
+from bench.reports.report import Calls, Given, report
 
 import slidewise as sw
-
-Given = tuple[str, Any, Any]
 
 
 def _rows(
@@ -30,11 +28,16 @@ def _pairs(
     kind: str,
     least: int | None = None,
 ) -> Given:
-    return question, exact.of_pairs(x, y, n, kind), of_pairs(x, y, n, kind, least)
+    return question, exact.of_pairs(x, y, n, kind), of_rows(x, n, kind, least, y)
 
 
-def _last(count: int, call: Any) -> Any:
-    return lambda: call()[-count:]
+def _last(count: int, calls: Calls) -> Calls:
+    """The last answers alone."""
+
+    def of(call: Any) -> Any:
+        return lambda: call()[-count:]
+
+    return {name: of(call) for name, call in calls.items()}
 
 
 # Deviations.
@@ -96,18 +99,20 @@ def kurtosis_of_a_constant() -> Given:
 _JUMP = [-3.0] * 30 + [6.5e9 + 3.0 * (at * at % 7) for at in range(14)]
 
 
+def _after_the_jump(kind: str) -> Given:
+    question = f"{kind} of 10: `-3` × 30, then 14 values near 6.5e9"
+    right = exact.of_rows(_JUMP[30:], 10, kind)
+    return question, right, _last(5, of_rows(_JUMP, 10, kind))
+
+
 @report("pandas#47461")
 def skewness_after_a_jump() -> Given:
-    question = "skew of 10: `-3` × 30, then 14 values near 6.5e9"
-    right, calls = exact.of_rows(_JUMP[30:], 10, "skew"), of_rows(_JUMP, 10, "skew")
-    return question, right, {name: _last(5, call) for name, call in calls.items()}
+    return _after_the_jump("skew")
 
 
 @report("pandas#47461")
 def kurtosis_after_a_jump() -> Given:
-    question = "kurt of 10: `-3` × 30, then 14 values near 6.5e9"
-    right, calls = exact.of_rows(_JUMP[30:], 10, "kurt"), of_rows(_JUMP, 10, "kurt")
-    return question, right, {name: _last(5, call) for name, call in calls.items()}
+    return _after_the_jump("kurt")
 
 
 _SMALL = [random.Random(3).gauss(0, 1e-8) for _ in range(3)] + [
@@ -214,8 +219,7 @@ def correlation_after_nan() -> Given:
     x, y = [math.nan, 2.0, 3.0, 5.0, 4.0], [1.0, 7.0, 1.0, 2.0, 8.0]
     question = "corr of 3: `NaN` has left the window"
     right = exact.of_pairs(x[1:], y[1:], 3, "corr")
-    calls = of_pairs(x, y, 3, "corr")
-    return question, right, {name: _last(2, call) for name, call in calls.items()}
+    return question, right, _last(2, of_rows(x, 3, "corr", y=y))
 
 
 @report("polars#21491")
@@ -273,8 +277,7 @@ def mean_of_cubes() -> Given:
 def mean_after_infinity() -> Given:
     values = [2.0, math.inf, 3.0, 4.0, 8.0, 1.0]
     right = exact.of_rows(values[2:], 2, "mean")
-    calls = of_rows(values, 2, "mean")
-    calls = {name: _last(3, call) for name, call in calls.items()}
+    calls = _last(3, of_rows(values, 2, "mean"))
     return "mean of 2: infinity has left the window", right, calls
 
 

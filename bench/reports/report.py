@@ -7,7 +7,23 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
-__all__ = ["LIBRARIES", "Outcome", "Report", "equal", "report", "reports", "shown"]
+__all__ = [
+    "LIBRARIES",
+    "Calls",
+    "Given",
+    "Outcome",
+    "Report",
+    "equal",
+    "report",
+    "reports",
+    "shown",
+]
+
+# Gives a library's answer, by the library's name.
+Calls = Mapping[str, Callable[[], Any]]
+# A question, its right answer, and the answers of the libraries.
+Given = tuple[str, Any, Calls]
+
 
 # The modules of those that are asked, in the order of the page.
 LIBRARIES = {
@@ -64,7 +80,7 @@ class Report:
         threads: The reports, as "pandas#12".
         question: The input and what is asked.
         right: The right answer: a value, or a list of them.
-        calls: Gives a library's answer, by the library's name.
+        calls: Give the answers, by the library's name.
     """
 
     name: str
@@ -72,7 +88,7 @@ class Report:
     threads: tuple[str, ...]
     question: str
     right: Any
-    calls: Mapping[str, Callable[[], Any]]
+    calls: Calls
 
     def links(self) -> Iterable[str]:
         """The threads as links of Markdown."""
@@ -100,14 +116,10 @@ class Report:
 _ALL: list[Report] = []
 
 
-def report(
-    *threads: str,
-) -> Callable[[Callable[[], tuple[str, Any, Mapping[str, Callable[[], Any]]]]], Report]:
+def report(*threads: str) -> Callable[[Callable[[], Given]], Report]:
     """Makes a `Report` of a function that gives its question, answer and calls."""
 
-    def made(
-        function: Callable[[], tuple[str, Any, Mapping[str, Callable[[], Any]]]],
-    ) -> Report:
+    def made(function: Callable[[], Given]) -> Report:
         question, right, calls = function()
         name, module = function.__name__, function.__module__
         found = Report(name, module, threads, question, right, calls)

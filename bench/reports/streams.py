@@ -7,11 +7,9 @@ import random
 from typing import Any
 
 import pyarrow as pa
-from bench.reports.report import report
+from bench.reports.report import Given, report
 
 import slidewise as sw
-
-Given = tuple[str, Any, Any]
 
 
 def _stream(**options: Any) -> sw.KeyedWindows:
