@@ -12,11 +12,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.reports import features, hops, numeric, streams, windows
+from bench.reports import aggregations, features, hops, numeric, streams, windows
 from bench.reports.report import LIBRARIES, Outcome, Report, reports, shown
 
 SECTIONS = {
     "Numbers": numeric,
+    "Aggregations": aggregations,
     "Windows": windows,
     "Hops and sessions": hops,
     "Features": features,

@@ -9,9 +9,22 @@ from bench.reports.report import Calls
 
 import slidewise as sw
 
-__all__ = ["duckdb", "in_seconds", "of_rows", "rolled", "to_polars"]
+__all__ = [
+    "duckdb",
+    "in_seconds",
+    "last_seconds",
+    "of_rows",
+    "over",
+    "pandas_of",
+    "pandas_windows",
+    "polars_by",
+    "polars_of",
+    "rolled",
+    "to_polars",
+]
 
 Column = Sequence[Any] | pa.Array
+Kind = str | Callable[[Any], Any]
 
 _START = dt.datetime(2026, 3, 2)
 _OURS: dict[str, Callable[..., Any]] = {
@@ -65,6 +78,53 @@ def duckdb(table: pa.Table, sql: str, **others: pa.Table) -> list[Any]:
         return [row[0] for row in connection.sql(sql).fetchall()]
 
 
+def over(table: pa.Table, call: str, frame: str) -> Any:
+    """Asks DuckDB for a call over a frame of times."""
+    sql = f"SELECT {call} OVER (ORDER BY t {frame}) FROM data ORDER BY t"
+    return lambda: duckdb(table, sql)
+
+
+def last_seconds(seconds: int) -> str:
+    """The frame (t - seconds, t] of DuckDB."""
+    first = f"INTERVAL {seconds * 1_000_000 - 1} MICROSECOND PRECEDING"
+    return f"RANGE BETWEEN {first} AND CURRENT ROW"
+
+
+def pandas_of(table: pa.Table, length: str, kind: str = "sum", **options: Any) -> Any:
+    """Asks pandas for the windows of a length, by a method such as "sum"."""
+    return lambda: getattr(pandas_windows(table, length, **options), kind)().tolist()
+
+
+def pandas_windows(table: pa.Table, length: str, **options: Any) -> Any:
+    """The windows of a length of pandas, over column x."""
+    return table.to_pandas().set_index("t")["x"].rolling(length, **options)
+
+
+def polars_of(table: pa.Table, length: str, kind: Kind = "sum", **options: Any) -> Any:
+    """Asks polars for groups of a length, by a method or an expression of `polars`."""
+
+    def call() -> Any:
+        import polars as pl
+
+        x = getattr(pl.col("x"), kind)() if isinstance(kind, str) else kind(pl)
+        groups = to_polars(table).rolling("t", period=length, **options)
+        return groups.agg(x.alias("x"))["x"].to_list()
+
+    return call
+
+
+def polars_by(table: pa.Table, length: str, kind: str = "sum", **options: Any) -> Any:
+    """As `polars_of`, by `rolling_sum_by` and such."""
+
+    def call() -> Any:
+        import polars as pl
+
+        by = getattr(pl.col("x"), f"rolling_{kind}_by")
+        return to_polars(table).select(by("t", length, **options)).to_series().to_list()
+
+    return call
+
+
 def of_rows(
     x: Column, n: int, kind: str, least: int | None = None, y: Column | None = None
 ) -> Calls:
@@ -77,7 +137,8 @@ def of_rows(
     table, least = pa.table({"t": times, **columns}), n if least is None else least
 
     def ours() -> list[Any]:
-        return rolled(table, windows=sw.rows(n), agg=_OURS[kind](*columns))[n - 1 :]
+        agg = _OURS[kind](*columns)
+        return rolled(table, windows=sw.rows(n), agg=agg, min_rows=least)[n - 1 :]
 
     def by_pandas() -> list[Any]:
         frame = table.to_pandas()

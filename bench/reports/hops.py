@@ -96,3 +96,63 @@ def hops_before_the_epoch() -> Given:
     calls = {"slidewise": ours, "polars": by_polars}
     question = "starts and rows of windows of 5: t = `-7 -5 -1 0 4`"
     return question, [-10, -5, 0, 1, 2, 2], calls
+
+
+@report("kapacitor#1474", "proton#458")
+def hops_without_rows() -> Given:
+    table = in_seconds([1, 2, 17], x=[1] * 3)
+
+    def ours() -> Any:
+        aggs = {"n": sw.count()}
+        out = sw.hopping(table, on="t", window="5s", aggs=aggs, empty=True)
+        return out["n"].to_pylist()
+
+    def by_pandas() -> Any:
+        return table.to_pandas().set_index("t")["x"].resample("5s").size().tolist()
+
+    question = "rows per 5 s, also where there are none: at 1, 2, 17"
+    return question, [2, 0, 0, 1], {"slidewise": ours, "pandas": by_pandas}
+
+
+@report("polars#3832", "polars#3776")
+def rows_per_month() -> Given:
+    days = [
+        dt.datetime(2026, *at) for at in ((5, 1), (5, 27), (5, 31), (6, 1), (6, 30))
+    ]
+    table = pa.table({"t": pa.array(days, pa.timestamp("us")), "x": [1] * 5})
+
+    def ours() -> Any:
+        every, aggs = sw.calendar("1mo"), {"n": sw.count()}
+        return sw.hopping(table, on="t", every=every, aggs=aggs)["n"].to_pylist()
+
+    def by_pandas() -> Any:
+        return table.to_pandas().set_index("t")["x"].resample("MS").size().tolist()
+
+    def by_polars() -> Any:
+        import polars as pl
+
+        groups = to_polars(table).group_by_dynamic("t", every="1mo")
+        return groups.agg(pl.len())["len"].to_list()
+
+    sql = "SELECT count(*) FROM data GROUP BY date_trunc('month', t) ORDER BY min(t)"
+    calls = {
+        "slidewise": ours,
+        "pandas": by_pandas,
+        "polars": by_polars,
+        "DuckDB": lambda: duckdb(table, sql),
+    }
+    return "rows per month: 1, 27 and 31 May, 1 and 30 June", [3, 2], calls
+
+
+@report("ksql#1995")
+def a_session_ends_with_its_last_row() -> Given:
+    table = in_seconds([0, 10, 50], x=[1] * 3)
+
+    def ours() -> Any:
+        window, aggs = sw.session("30s"), {"n": sw.count()}
+        out = sw.hopping(table, on="t", window=window, aggs=aggs)
+        starts, ends = (out[f"window_{side}"].to_pylist() for side in ("start", "end"))
+        return [(end - start).seconds for start, end in zip(starts, ends, strict=True)]
+
+    question = "length of the sessions of gap 30 s: rows at 0, 10, 50"
+    return question, [10, 0], {"slidewise": ours}

@@ -8,10 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 from bench.reports import exact
-from bench.reports.asked import of_rows, rolled
+from bench.reports.asked import of_rows
 from bench.reports.report import Calls, Given, report
-
-import slidewise as sw
 
 
 def _rows(
@@ -267,6 +265,12 @@ def equal_windows_have_equal_variances() -> Given:
 # Sums, means and extremes.
 
 
+@report("pandas#61071")
+def mean_after_values_that_cancel() -> Given:
+    values = [0.25, 3e15, -1e15, 4e15, -6e15, 0.5, 0.125, 0.75, 1.5, 2.25]
+    return _rows("mean of 3: `0.25, 3e15, -1e15, 4e15, -6e15, …`", values, 3, "mean")
+
+
 @report("polars#21358")
 def mean_of_cubes() -> Given:
     values = [float((at % 400) ** 3) + 0.1 for at in range(1_200)]
@@ -279,6 +283,13 @@ def mean_after_infinity() -> Given:
     right = exact.of_rows(values[2:], 2, "mean")
     calls = _last(3, of_rows(values, 2, "mean"))
     return "mean of 2: infinity has left the window", right, calls
+
+
+@report("polars#23115")
+def mean_after_nan() -> Given:
+    calls = _last(2, of_rows([None, 1.0, math.nan, 4.0, 5.0, 9.0, None], 3, "mean", 1))
+    question = "mean of 3, of one value at least: `NaN` has left the window"
+    return question, [6.0, 7.0], calls
 
 
 @report("pandas#40043")
@@ -331,6 +342,14 @@ def minimum_of_missing_values() -> Given:
     return "min of 2: `– 4 – 9 – – 2`", right, calls
 
 
+@report("polars#23066", "polars#23067")
+def maximum_of_too_few_values() -> Given:
+    calls = of_rows([3, None, 14, 40, 1, 5], 4, "max")
+    calls = {name: calls[name] for name in ("slidewise", "pandas", "polars")}
+    question = "max of 4, of four values at least: `3 – 14 40 1 5`"
+    return question, [None, None, 40], calls
+
+
 @report("polars#27576")
 def sum_of_decimals() -> Given:
     values = [Decimal("99999.99"), Decimal("99999.98"), Decimal("0.01")]
@@ -377,22 +396,3 @@ def mean_of_durations() -> Given:
     right = [dt.timedelta(minutes=17.5), dt.timedelta(minutes=32.5)]
     calls = of_rows(pa.array(values, pa.duration("us")), 2, "mean")
     return "mean of 2 of durations: 10, 25, 40 minutes", right, calls
-
-
-@report("pandas#51695", "pandas#54328")
-def decayed_sum_by_time() -> Given:
-    table = pa.table({"t": [0, 10, 30], "x": [8.0, 4.0, 1.0]})
-
-    def ours() -> Any:
-        agg = sw.decayed_sum("x", half_life=10)
-        return rolled(table, windows=sw.unbounded(), agg=agg)
-
-    def by_pandas() -> Any:
-        import pandas as pd
-
-        times = pd.to_datetime(pd.Series([0, 10, 30]), unit="s")
-        series = pd.Series([8.0, 4.0, 1.0])
-        return series.ewm(halflife="10s", times=times, adjust=True).sum().tolist()
-
-    question = "decayed sum, half-life 10: 8 at 0, 4 at 10, 1 at 30"
-    return question, [8.0, 8.0, 3.0], {"slidewise": ours, "pandas": by_pandas}

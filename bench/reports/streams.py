@@ -211,3 +211,16 @@ def a_stream_is_checked_without_a_cluster() -> Given:
 
     question = "a stream cut at random and restarted, compared with a table: in process"
     return question, "checked", {"slidewise": ours}
+
+
+@report("beam#18677", "hazelcast-jet#747")
+def a_late_row_joins_no_session() -> Given:
+    def ours() -> Any:
+        sessions: dict[str, Any] = {"windows": None, "window": sw.session(5)}
+        windows = _feed(_stream(late=0, **sessions), [0], [6], [3], [30])
+        out = windows.collect()
+        starts, ends = (out[f"window_{side}"].to_pylist() for side in ("start", "end"))
+        return [windows.late_count, starts, ends]
+
+    question = "sessions of gap 5, rows at 0, 6, then 3, then 30: late, starts, ends"
+    return question, [1, [0, 6], [0, 6]], {"slidewise": ours}

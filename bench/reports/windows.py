@@ -1,60 +1,23 @@
-"""Reports of wrong windows of rows: their ends, ties, offsets, zones, and text."""
+"""Reports of wrong windows of rows: their ends, ties, offsets, and zones."""
 
 import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-from bench.reports.asked import duckdb, in_seconds, rolled, to_polars
+from bench.reports.asked import (
+    duckdb,
+    in_seconds,
+    last_seconds,
+    over,
+    pandas_of,
+    polars_by,
+    polars_of,
+    rolled,
+)
 from bench.reports.report import Calls, Given, report
 
 import slidewise as sw
-
-
-def _over(table: pa.Table, call: str, frame: str) -> Any:
-    """Asks DuckDB for a call over a frame of times."""
-    sql = f"SELECT {call} OVER (ORDER BY t {frame}) FROM data ORDER BY t"
-    return lambda: duckdb(table, sql)
-
-
-def _last_seconds(seconds: int) -> str:
-    """The frame (t - seconds, t] of DuckDB."""
-    first = f"INTERVAL {seconds * 1_000_000 - 1} MICROSECOND PRECEDING"
-    return f"RANGE BETWEEN {first} AND CURRENT ROW"
-
-
-def _pandas_of(table: pa.Table, length: str, kind: str = "sum", **options: Any) -> Any:
-    """Asks pandas for the windows of a length, by a method such as "sum"."""
-
-    def call() -> Any:
-        window = table.to_pandas().set_index("t")["x"].rolling(length, **options)
-        return getattr(window, kind)().tolist()
-
-    return call
-
-
-def _polars_of(table: pa.Table, length: str, kind: str = "sum", **options: Any) -> Any:
-    """Asks polars for groups of a length, by a method such as "sum"."""
-
-    def call() -> Any:
-        import polars as pl
-
-        groups = to_polars(table).rolling("t", period=length, **options)
-        return groups.agg(getattr(pl.col("x"), kind)())["x"].to_list()
-
-    return call
-
-
-def _polars_by(table: pa.Table, length: str, kind: str = "sum", **options: Any) -> Any:
-    """As `_polars_of`, by `rolling_sum_by` and such."""
-
-    def call() -> Any:
-        import polars as pl
-
-        by = getattr(pl.col("x"), f"rolling_{kind}_by")
-        return to_polars(table).select(by("t", length, **options)).to_series().to_list()
-
-    return call
 
 
 @report("polars#11281")
@@ -68,9 +31,9 @@ def closed_left_with_equal_times() -> Given:
     frame += " AND INTERVAL 1 MICROSECOND PRECEDING"
     calls = {
         "slidewise": ours,
-        "pandas": _pandas_of(table, "2s", "max", closed="left"),
-        "polars": _polars_by(table, "2s", "max", closed="left"),
-        "DuckDB": _over(table, "max(x)", frame),
+        "pandas": pandas_of(table, "2s", "max", closed="left"),
+        "polars": polars_by(table, "2s", "max", closed="left"),
+        "DuckDB": over(table, "max(x)", frame),
     }
     question = "max of [t - 2 s, t): `1 2` at 0, `5 4` at 1, `3` at 4"
     return question, [None, None, 2, 2, None], calls
@@ -82,8 +45,8 @@ def sums_with_peers() -> Given:
 
     calls = {
         "slidewise": lambda: rolled(table, windows="2s", agg=sw.sum("x")),
-        "polars": _polars_by(table, "2s"),
-        "DuckDB": _over(table, "sum(x)", _last_seconds(2)),
+        "polars": polars_by(table, "2s"),
+        "DuckDB": over(table, "sum(x)", last_seconds(2)),
     }
     question = "sum of (t - 2 s, t], rows of equal time see one another"
     return question, [3, 3, 7, 7, 12], calls
@@ -96,7 +59,7 @@ def sums_with_ties_by_rows() -> Given:
     def ours() -> Any:
         return rolled(table, windows="2s", agg=sw.sum("x"), ties="rows")
 
-    calls = {"slidewise": ours, "pandas": _pandas_of(table, "2s")}
+    calls = {"slidewise": ours, "pandas": pandas_of(table, "2s")}
     question = "sum of (t - 2 s, t], of rows of equal time only those above"
     return question, [1, 3, 3, 7, 12], calls
 
@@ -106,7 +69,7 @@ def rows_that_are_not_sorted() -> Given:
     table = in_seconds([9, 2, 5, 3, 10], x=[1, 2, 3, 4, 5])
 
     def by_duckdb() -> Any:
-        frame, numbered = _last_seconds(3), table.append_column("n", pa.array(range(5)))
+        frame, numbered = last_seconds(3), table.append_column("n", pa.array(range(5)))
         sql = f"SELECT sum(x) OVER (ORDER BY t {frame}) FROM data ORDER BY n"
         return duckdb(numbered, sql)
 
@@ -116,7 +79,7 @@ def rows_that_are_not_sorted() -> Given:
     calls = {
         "slidewise": lambda: rolled(table, windows="3s", agg=sw.sum("x")),
         "pandas": by_pandas,
-        "polars": _polars_by(table, "3s"),
+        "polars": polars_by(table, "3s"),
         "DuckDB": by_duckdb,
     }
     question = "sum of (t - 3 s, t], times `9 2 5 3 10`, answers in this order"
@@ -134,8 +97,8 @@ def windows_that_ended_before() -> Given:
     frame += " AND INTERVAL 2 SECOND PRECEDING"
     calls = {
         "slidewise": ours,
-        "polars": _polars_of(table, "3s", "max", offset="-5s"),
-        "DuckDB": _over(table, "max(x)", frame),
+        "polars": polars_of(table, "3s", "max", offset="-5s"),
+        "DuckDB": over(table, "max(x)", frame),
     }
     question = "max of (t - 5 s, t - 2 s], times `0 2 4 5 9`, values `1 … 5`"
     return question, [None, 1, 2, 2, 4], calls
@@ -152,9 +115,9 @@ def centred_windows() -> Given:
     frame += " AND INTERVAL 2 SECOND FOLLOWING"
     calls = {
         "slidewise": ours,
-        "pandas": _pandas_of(table, "4s", center=True),
-        "polars": _polars_of(table, "4s", offset="-2s"),
-        "DuckDB": _over(table, "sum(x)", frame),
+        "pandas": pandas_of(table, "4s", center=True),
+        "polars": polars_of(table, "4s", offset="-2s"),
+        "DuckDB": over(table, "sum(x)", frame),
     }
     # (−2, 2], (−1, 3], (2, 6], (4, 8], (5, 9]
     question = "sum of (t - 2 s, t + 2 s], times `0 1 4 6 7`, values `1 … 5`"
@@ -167,8 +130,8 @@ def latest_row_first() -> Given:
 
     calls = {
         "slidewise": lambda: rolled(table, windows="3s", agg=sw.sum("x")),
-        "pandas": _pandas_of(table, "3s"),
-        "polars": _polars_by(table, "3s"),
+        "pandas": pandas_of(table, "3s"),
+        "polars": polars_by(table, "3s"),
     }
     question = "sum of (t - 3 s, t], times `6 5 3 0`, in this order"
     return question, [3, 5, 3, 4], calls
@@ -185,8 +148,8 @@ def integers_at_the_end_of_int64() -> Given:
     frame = "RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING"
     calls = {
         "slidewise": ours,
-        "polars": _polars_of(table, "3i", offset="-1i"),
-        "DuckDB": _over(table, "sum(x)", frame),
+        "polars": polars_of(table, "3i", offset="-1i"),
+        "DuckDB": over(table, "sum(x)", frame),
     }
     question = "sum of (t - 1, t + 2], t = 2^63 - 5, 2^63 - 3, 2^63 - 1"
     return question, [3, 6, 4], calls
@@ -201,8 +164,8 @@ def frames_that_are_empty_in_between() -> Given:
 
     calls = {
         "slidewise": ours,
-        "polars": _polars_of(table, "5i", "max", offset="-10i", closed="both"),
-        "DuckDB": _over(table, "max(x)", "RANGE BETWEEN 10 PRECEDING AND 5 PRECEDING"),
+        "polars": polars_of(table, "5i", "max", offset="-10i", closed="both"),
+        "DuckDB": over(table, "max(x)", "RANGE BETWEEN 10 PRECEDING AND 5 PRECEDING"),
     }
     question = "max of [t - 10, t - 5], t = `0 7 20 28`, values `10 20 30 40`"
     return question, [None, 10, None, 30], calls
@@ -216,8 +179,8 @@ def windows_as_long_as_int64() -> Given:
     frame = f"RANGE BETWEEN {width - 1} PRECEDING AND CURRENT ROW"
     calls = {
         "slidewise": lambda: rolled(table, windows=width, agg=sw.sum("x")),
-        "polars": _polars_of(table, f"{width}i"),
-        "DuckDB": _over(table, "sum(x)", frame),
+        "polars": polars_of(table, f"{width}i"),
+        "DuckDB": over(table, "sum(x)", frame),
     }
     question = "sum of (t - 2^63 + 1, t], t = -2^62 - 5, 0, 2^62, values `1 2 4`"
     return question, [1, 3, 6], calls
@@ -231,7 +194,7 @@ def frames_that_end_at_the_row() -> Given:
         return rolled(table, windows=2, agg=sw.sum("x"), closed="both")
 
     frame = "RANGE BETWEEN 2 PRECEDING AND 0 PRECEDING"
-    calls = {"slidewise": ours, "DuckDB": _over(table, "sum(x)", frame)}
+    calls = {"slidewise": ours, "DuckDB": over(table, "sum(x)", frame)}
     question = "sum of [t - 2, t], t = `1 1 4 6`, values `1 2 4 8`: with its peers"
     return question, [3, 3, 4, 12], calls
 
@@ -244,7 +207,7 @@ def the_value_of_the_next_year() -> Given:
         return rolled(table, windows=1, agg=sw.first("x"), offset=-1)
 
     frame = "RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING"
-    calls = {"slidewise": ours, "DuckDB": _over(table, "first(x)", frame)}
+    calls = {"slidewise": ours, "DuckDB": over(table, "first(x)", frame)}
     question = "the value of the next year: 2001, 2002, 2004, 2005"
     return question, [2, None, 8, None], calls
 
@@ -254,8 +217,8 @@ def _trailing(table: pa.Table, length: str, kind: str) -> Calls:
     ours = {"mean": sw.mean, "sum": sw.sum}[kind]
     return {
         "slidewise": lambda: rolled(table, windows=length, agg=ours("x")),
-        "pandas": _pandas_of(table, length, kind),
-        "polars": _polars_of(table, length, kind),
+        "pandas": pandas_of(table, length, kind),
+        "polars": polars_of(table, length, kind),
     }
 
 
@@ -288,7 +251,7 @@ def _calendar(table: pa.Table, unit: str) -> Calls:
     windows = sw.calendar(unit)
     return {
         "slidewise": lambda: rolled(table, windows=windows, agg=sw.sum("x")),
-        "polars": _polars_of(table, unit),
+        "polars": polars_of(table, unit),
     }
 
 
@@ -330,81 +293,6 @@ def all_but_the_row_itself() -> Given:
         return rolled(table, windows=5, agg=sw.max("x"), exclude="self")
 
     frame = "RANGE BETWEEN 4 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW"
-    calls = {"slidewise": ours, "DuckDB": _over(table, "max(x)", frame)}
+    calls = {"slidewise": ours, "DuckDB": over(table, "max(x)", frame)}
     question = "max of (t - 5, t] without the row, t = `1 1 3 9`, x = `5 2 4 8`"
     return question, [2, 5, 5, None], calls
-
-
-@report("pandas#20773")
-def distinct_texts() -> Given:
-    table = in_seconds([0, 1, 2, 5], x=["a", "b", "a", "c"])
-
-    calls = {
-        "slidewise": lambda: rolled(table, windows="3s", agg=sw.count_distinct("x")),
-        "pandas": _pandas_of(table, "3s", "nunique"),
-        "polars": _polars_of(table, "3s", "n_unique"),
-        "DuckDB": _over(table, "count(DISTINCT x)", _last_seconds(3)),
-    }
-    return "distinct texts in 3 s: `a b a c` at 0, 1, 2, 5", [1, 2, 2, 1], calls
-
-
-@report("pandas#36861")
-def most_frequent_text() -> Given:
-    table = in_seconds([0, 1, 2, 3], x=["b", "a", "a", "b"])
-
-    def by_polars() -> Any:
-        import polars as pl
-
-        groups = to_polars(table).rolling("t", period="3s")
-        return groups.agg(pl.col("x").mode().min())["x"].to_list()
-
-    def by_pandas() -> Any:
-        return table.to_pandas()["x"].rolling(3).apply(lambda x: x.mode()[0]).tolist()
-
-    calls = {
-        "slidewise": lambda: rolled(table, windows="3s", agg=sw.mode("x")),
-        "pandas": by_pandas,
-        "polars": by_polars,
-        "DuckDB": _over(table, "mode(x ORDER BY x)", _last_seconds(3)),
-    }
-    question = "most frequent text in 3 s, of equals the first by name: `b a a b`"
-    return question, ["b", "a", "a", "a"], calls
-
-
-@report("pandas#40374", "pandas#53235")
-def a_function_of_two_columns() -> Given:
-    @sw.aggregation
-    class Turnover:
-        """The sum of price × size."""
-
-        identity, commutative = 0.0, True
-
-        @staticmethod
-        def lift(price: float, size: float) -> float:
-            return price * size
-
-        @staticmethod
-        def combine(earlier: float, later: float) -> float:
-            return earlier + later
-
-    table = pa.table({"t": [1, 2, 9], "p": [2.0, 3.0, 4.0], "n": [10.0, 1.0, 5.0]})
-
-    def by_pandas() -> Any:
-        frame = table.to_pandas().rolling(2, min_periods=1)
-        return frame.apply(lambda rows: (rows["p"] * rows["n"]).sum())["p"].tolist()
-
-    def by_polars() -> Any:
-        import polars as pl
-
-        groups = to_polars(table).rolling("t", period="5i")
-        return groups.agg((pl.col("p") * pl.col("n")).sum())["p"].to_list()
-
-    frame = "RANGE BETWEEN 4 PRECEDING AND CURRENT ROW"
-    calls = {
-        "slidewise": lambda: rolled(table, windows=5, agg=Turnover("p", "n")),
-        "pandas": by_pandas,
-        "polars": by_polars,
-        "DuckDB": _over(table, "sum(p * n)", frame),
-    }
-    question = "own function Σ p · n of the last 5: p = `2 3 4`, n = `10 1 5`"
-    return question, [20.0, 23.0, 20.0], calls
