@@ -1,0 +1,2 @@
+// Names the search for screen readers.
+document.querySelector("[data-md-component=search]").setAttribute("aria-label", "Search");
