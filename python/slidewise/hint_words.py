@@ -180,7 +180,7 @@ _NAMES = {
 NAMES = {word: meant for meant, words in _NAMES.items() for word in words.split()}
 
 _ALL_SO_FAR = (
-    "windows='36500d' holds all rows so far: aggregate over it with sw.sum, sw.max, ..."
+    "windows=sw.unbounded() holds all rows so far: give it sw.sum, sw.max, ..."
 )
 _OWN = "there is none; sw.aggregation makes one of your own"
 
@@ -192,7 +192,7 @@ _WAYS = {
     "nth nthvalue",
     _ALL_SO_FAR: "cumcount cummax cummin cumprod cumsum cumulative cumulativemax "
     "cumulativesum expanding runningsum runningtotal unbounded unboundedpreceding",
-    "sw.count() with ties='rows' over windows='36500d' numbers the rows": "rownumber",
+    "sw.count() with ties='rows' over windows=sw.unbounded() numbers rows": "rownumber",
     "aggregate the list of sw.collect_distinct": "avgdistinct meandistinct sumdistinct",
     "sw.percent_rank gives the share of other values below; sw.quantile values at "
     "shares": "cumedist ntile",

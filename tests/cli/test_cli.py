@@ -281,6 +281,16 @@ def test_hopping_is_what_hopping_gives(tmp_path, capsys, windows, request_):
     assert "window_start" in capsys.readouterr().out
 
 
+def test_hopping_takes_units_of_a_calendar(tmp_path):
+    source, target = tmp_path / "trips.csv", tmp_path / "out.parquet"
+    source.write_text("t\n2026-01-02\n2026-01-31\n2026-03-01\n")
+    arguments = ["--on", "t", "--agg", "n=count", "--window", "calendar:1mo"]
+    assert run("hopping", source, *arguments, "-o", target, "--quiet") == 0
+    found = pq.read_table(target)
+    assert [start.month for start in found["window_start"].to_pylist()] == [1, 3]
+    assert found["n"].to_pylist() == [2, 1]
+
+
 def test_rolling_takes_data_driven_windows(tmp_path, capsys):
     source, target = tmp_path / "meter.csv", tmp_path / "out.parquet"
     source.write_text("t,x,f\n1,1,\n2,2,true\n4,4,false\n9,9,true\n")
@@ -326,6 +336,7 @@ def test_explain_words_of_every_window(capsys):
         (["--window", "0"], "longer than zero"),
         (["--window", "-5"], "--window -5 must be longer than zero"),
         (["--window", "1h"], "give --window as an int"),
+        (["--window", "1h"], "when reading a file, give --time-unit"),
         (["--window", "9rows", "--closed", "both"], "--closed both does not apply to"),
         (["--agg", "a=cnt"], "heavy_hitters"),
         (["--agg", "a=cnt"], "--agg 'a=cnt': unknown aggregation 'cnt' (did you mean"),
@@ -375,6 +386,7 @@ def test_what_the_user_got_wrong_is_one_line(ticks, capsys, arguments, words):
     ("arguments", "words"),
     [
         (["--window", "delta:x:1"], "--window delta:x:1 has one result per row"),
+        (["--window", "1mo"], "give --window calendar:1mo for calendar months"),
         (["--window", "3", "--arrival", "t"], "--arrival does not go with windows"),
         (["--window", "3", "--ties", "rows"], "--ties does not go with windows"),
         (["--window", "3", "--closed", "both"], "--closed is one of left, right"),

@@ -99,8 +99,8 @@ CALLS: list[tuple[Callable[[], object], list[str]]] = [
     (rolled(windows="2hrs"), ["'2h'"]),
     (rolled(windows="1mo"), ["no fixed length", "sw.calendar('1mo')", "sw.to_date"]),
     (rolled(windows="1q"), ["quarter back", "sw.calendar('1q')"]),
-    (hopped(window="1y"), ["year", "by=", "window=sw.session('366d')"]),
-    (hopped(every="1mo"), ["month", "by=", "window=sw.session('31d')"]),
+    (hopped(window="1y"), ["give window=sw.calendar('1y') for calendar years"]),
+    (hopped(every="1mo"), ["give window=sw.calendar('1mo') for calendar months"]),
     (rolled(offset="1mo"), ["no fixed length", "'30d'"]),
     (rolled(windows=pd.offsets.MonthEnd(1)), ["no fixed length", "Timedelta"]),
     # Others.
@@ -146,13 +146,11 @@ def test_offsets_of_pandas_with_a_fixed_length_are_durations(
     pd.testing.assert_frame_equal(moved, rolled(offset=same)())
 
 
-def test_a_month_to_date_is_a_window_by_month() -> None:
-    """The way that the refusal of '1mo' names gives the right sums."""
+def test_months_are_what_the_refusal_of_a_month_names() -> None:
     days = pd.date_range("2024-01-15", "2024-04-20")
-    frame = pd.DataFrame({"t": days, "x": range(len(days)), "month": days.month})
-    out = sw.rolling(frame, on="t", by="month", windows="31d", aggs={"s": sw.sum("x")})
-    assert out["s_31d"].tolist() == frame.groupby("month")["x"].cumsum().tolist()
-    months = sw.hopping(
-        frame, on="t", by="month", window=sw.session("31d"), aggs={"s": sw.sum("x")}
-    )
-    assert months["s"].tolist() == frame.groupby("month")["x"].sum().tolist()
+    frame = pd.DataFrame({"t": days, "x": range(len(days))})
+    by_month, aggs = frame.groupby(days.month)["x"], {"s": sw.sum("x")}
+    out = sw.rolling(frame, on="t", windows=sw.to_date("1mo"), aggs=aggs, names="{agg}")
+    assert out["s"].tolist() == by_month.cumsum().tolist()
+    months = sw.hopping(frame, on="t", window=sw.calendar("1mo"), aggs=aggs)
+    assert months["s"].tolist() == by_month.sum().tolist()

@@ -29,6 +29,7 @@ from slidewise.hints import find_argument
 from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.calendar import Calendar
 from slidewise.spec.windows.parse import are_hopping
 from slidewise.table.unique import explain_ids
 from slidewise.window.algorithms import algorithms
@@ -290,7 +291,8 @@ def _rolling(options: argparse.Namespace) -> None:
 def _hopping(options: argparse.Namespace) -> None:
     for text in options.window or ():
         window = parse_window(text)
-        if isinstance(window, Window) and window.per_row:
+        per_row = isinstance(window, Window) and window.per_row
+        if per_row and not isinstance(window, Calendar):
             raise SpecError(
                 f"--window {shlex.quote(text)} has one result per row, not per window: "
                 "use slidewise rolling"

@@ -96,11 +96,11 @@ EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 # Parts of durations in several units, and units in other libraries' words.
 _PART = re.compile(r"(\d{0,100}\.?\d{1,100})([A-Za-z]+)", re.ASCII)
 _FOREIGN = {"hr": "h", "t": "m", "l": "ms", "u": "us", "n": "ns"}
-# The longest month, quarter and year, and their units of the calendar.
-_LONGEST = {
-    "m": ("month", "31d", "1mo"),
-    "q": ("quarter", "92d", "1q"),
-    "y": ("year", "366d", "1y"),
+# Months, quarters and years, and their units of the calendar.
+_UNITS_OF_CALENDAR = {
+    "m": ("month", "1mo"),
+    "q": ("quarter", "1q"),
+    "y": ("year", "1y"),
 }
 
 
@@ -450,7 +450,7 @@ class _Calendar:
 
 
 def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
-    name, longest, short = _LONGEST[unit[0].lower()]
+    name, short = _UNITS_OF_CALENDAR[unit[0].lower()]
     calendar: list[str | Argument] = []
     if given.name == "windows":
         calendar = [
@@ -462,9 +462,9 @@ def _no_fixed_length(given: Argument, unit: str, hint: str = "") -> SpecError:
         ]
     elif given.name in ("window", "every"):
         calendar = [
-            f"for calendar {name}s add a column of the {name}, give its name in ",
-            Argument("by"),
-            f" and window=sw.session({longest!r}); or ",
+            "give ",
+            Argument("window", _Calendar("calendar", short)),
+            f" for calendar {name}s, one after another; or ",
         ]
     return SpecError(
         given,

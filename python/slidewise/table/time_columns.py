@@ -269,7 +269,9 @@ def _mixed(length: Length, times: TimeColumn) -> SpecError:
             length.given,
             f" is a duration, but column {times.name!r} holds integers ({kind}): give ",
             Argument(length.argument),
-            " as an int, in the column's own units, or cast the column to timestamps",
+            " as an int, in the column's own units, or cast the column to timestamps; "
+            "when reading a file, give ",
+            Argument("time_unit"),
         )
     rows = (
         ", or ",
