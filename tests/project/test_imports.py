@@ -90,7 +90,7 @@ KEYED_FLOORS = (
     },
     # The plan, and what depends on it alone.
     {
-        *("query", "horizon", "points", "expiry", "hop_windows", "growth"),
+        *("plan", "query", "horizon", "points", "expiry", "hop_windows", "growth"),
         *("validation", "clock", "options"),
     },
     # Rows, stored and indexed.
@@ -104,6 +104,7 @@ KEYED_FLOORS = (
     {"stream", "queries", "snapshots", "explain"},
     {"spec_windows", "publisher"},
     {"feature_windows", "follower"},
+    {"read_calls"},
     {"keyed_windows"},
 )
 

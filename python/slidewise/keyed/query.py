@@ -1,12 +1,12 @@
 """`KeyedQuery`: a `Spec` over a stream of rows.
 
-A query defines the columns of the state, the order of rows, and the results of rows. It
-calls the kernels of tables, so its results equal those of tables.
+It orders and checks rows, and makes their results. It calls the kernels of tables, so
+its results equal those of tables.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,6 @@ from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import (
     ARRIVAL,
     EARLIEST,
-    LAST,
     LATEST,
     NUMBER,
     ROWS,
@@ -33,9 +32,8 @@ from slidewise.keyed.columns import (
     order_of,
     repeated,
 )
-from slidewise.keyed.grid import Grid
-from slidewise.spec.durations import Length
-from slidewise.spec.outputs import outputs_of, own_beside, until_column
+from slidewise.keyed.plan import StreamPlan
+from slidewise.spec.outputs import outputs_of, own_beside
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.table.asof import query_points_of
@@ -49,11 +47,8 @@ from slidewise.table.encoding import (
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import (
-    TicksOf,
-    TimeColumn,
     order_by,
     read_times,
-    window_ticks,
 )
 
 __all__ = ["AHEAD", "CORRECTION", "LATE", "KeyedQuery", "flagged"]
@@ -64,138 +59,9 @@ LATE = "_late"
 AHEAD = "_ahead"
 CORRECTION = "_correction"
 
-# In the milliseconds of a date64.
-_DAY = 86_400_000
 
-
-@dataclass(frozen=True)
-class KeyedQuery:
-    """A Spec over a stream of rows, and the options of the stream.
-
-    Attributes:
-        spec: The Spec.
-        schema: The columns of the rows.
-        emit: When results are emitted: "arrival", "final", "update", "change" or, for
-            hopping windows, "slide"; "none" for never.
-        then_by: Columns that order rows of equal time; if empty, order of arrival.
-        deletes: A column of booleans. A row where it is true deletes one row with its
-            key and time: the first by `then_by`, otherwise the first that arrived.
-        corrects: Whether late rows are accepted, and changed results emitted again.
-        kept: The columns of rows of the state, if an earlier Spec chose them.
-        changed: Whether results that equal the last one of their key are left out.
-        valid_until: Whether results come with the times at which they change, as in
-            queries.
-        output: The columns of the results, if the query was checked.
-    """
-
-    spec: Spec
-    schema: pa.Schema
-    emit: str
-    then_by: tuple[str, ...] = ()
-    deletes: str | None = None
-    corrects: bool = False
-    kept: tuple[str, ...] | None = None
-    changed: bool = False
-    valid_until: bool = False
-    output: pa.Schema = field(default=pa.schema([]), compare=False)
-
-    @cached_property
-    def times(self) -> TimeColumn:
-        """The column of times, without rows."""
-        column = empty_table(self.schema).column(self.spec.on).combine_chunks()
-        return read_times(column, self.spec.on)
-
-    @cached_property
-    def clock_unit(self) -> int | None:
-        """Nanoseconds per tick since 1970; None for integer times and durations."""
-        is_length = pa.types.is_duration(self.times.original.type)
-        return None if is_length else self.times.unit
-
-    @cached_property
-    def step(self) -> int:
-        """The least distance of two different times, in ticks."""
-        return _DAY if pa.types.is_date64(self.times.original.type) else 1
-
-    @cached_property
-    def stored_columns(self) -> tuple[str, ...]:
-        """The columns of the state: keys, ids, what is aggregated, those of `then_by`.
-
-        If rows may be emitted again, all columns.
-        """
-        if self.kept is not None:
-            return self.kept
-        if self.corrects and self.emit == "final":
-            return tuple(name for name in self.schema.names if name != self.spec.on)
-        aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
-        flags = (name for window in self.spec.windows for name in window.columns)
-        names = dict.fromkeys(
-            [*self.spec.by, *self.spec.unique_by, *aggregated, *flags, *self.then_by]
-        )
-        return tuple(name for name in names if name != self.spec.on)
-
-    @cached_property
-    def stored_schema(self) -> pa.Schema:
-        """The columns of rows that stay in the state, and the ticks."""
-        fields = [pa.field(TIME, pa.int64())]
-        fields += [
-            pa.field(name, self.stored_type(name)) for name in self.stored_columns
-        ]
-        return pa.schema(fields)
-
-    @cached_property
-    def pending_schema(self) -> pa.Schema:
-        """The columns of rows that wait for the watermark: all of them.
-
-        The column of times is made from the ticks.
-        """
-        names = [name for name in self.schema.names if name != self.spec.on]
-        fields = [pa.field(name, self.stored_type(name)) for name in names]
-        return pa.schema([pa.field(TIME, pa.int64()), *fields])
-
-    def stored_type(self, name: str) -> pa.DataType:
-        """The type of a column in the state: categories as values."""
-        kind = self.schema.field(name).type
-        return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-    @cached_property
-    def rows(self) -> int:
-        """The largest n of `rows(n)`, or 0."""
-        return max(window.rows for window in self.spec.windows)
-
-    @cached_property
-    def reach(self) -> int:
-        """The length of the longest window of time, with its offset, in ticks."""
-        return max(window.reach(self.ticks_of) for window in self.spec.windows)
-
-    def ticks_of(self, length: Length) -> int:
-        """A length in the ticks of the column of times."""
-        return window_ticks(length, self.times)
-
-    @cached_property
-    def sessions(self) -> bool:
-        """Whether there are sessions."""
-        windows = self.spec.windows if self.spec.is_hopping else ()
-        return any(not (w.on_grid or w.by_position) for w in windows)
-
-    @cached_property
-    def row_closed_window(self) -> Window | None:
-        """The window that rows close, if there is one."""
-        windows = self.spec.windows if self.spec.is_hopping else ()
-        return next((window for window in windows if window.by_position), None)
-
-    @cached_property
-    def flag_column(self) -> str | None:
-        """The column of flags, if these close windows."""
-        columns = (
-            () if self.row_closed_window is None else self.row_closed_window.columns
-        )
-        return columns[0] if columns else None
-
-    @cached_property
-    def backward_windows(self) -> tuple[Window, ...]:
-        """The windows that end with a row, and whose start depends on other rows."""
-        windows = () if self.spec.is_hopping else self.spec.windows
-        return tuple(window for window in windows if window.by_position)
+class KeyedQuery(StreamPlan):
+    """The plan of a Spec over a stream, with what it makes of rows."""
 
     def closing_rows(self, rows: pa.Table) -> pa.Table:
         """A copy of the rows that may close a window, by key, time and number."""
@@ -204,68 +70,6 @@ class KeyedQuery:
             flags = rows[self.flag_column].cast(pa.bool_()).combine_chunks()
             places = places.filter(pc.fill_null(flags, False))
         return rows.select([TIME, *self.spec.by, NUMBER]).take(places).combine_chunks()
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether some rows are kept as long as their key."""
-        return bool(self.rows or self.flag_column or self.backward_windows)
-
-    def id_horizon(self, retention: int) -> int:
-        """How long an id is remembered behind the watermark, as rows are kept so long.
-
-        Those of sessions and of `until` leave with their windows.
-        """
-        return self.reach if self.sessions or self.flag_column else retention
-
-    @cached_property
-    def ended(self) -> pa.Schema:
-        """The columns of the last emitted windows of keys."""
-        keys = empty_table(self.stored_schema).select([TIME, *self.spec.by]).schema
-        return keys.append(pa.field(LAST, pa.int64()))
-
-    @property
-    def allowance(self) -> int:
-        """How far behind the watermark an accepted late row may be, in ticks."""
-        return self.reach if self.corrects else 0
-
-    @cached_property
-    def parts(self) -> "tuple[KeyedQuery, ...]":
-        """Per window of several hopping windows, its query; else the query itself."""
-        if not self.spec.several:
-            return (self,)
-        specs = [
-            derive(self.spec, windows=(window,), several=False)
-            for window in self.spec.windows
-        ]
-        return tuple(replace(self, spec=spec) for spec in specs)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The grid of the only hopping window."""
-        (window,) = self.spec.windows
-        length, every, start = window.grid(self.ticks_of)
-        shift = 0 if window.includes_start else 1
-        return Grid(
-            length=length,
-            every=every,
-            offset=start + shift,
-            stop_shift=shift,
-            step=self.step,
-            calendar=window.units(TicksOf(self.times)),
-            cumulates=window.slide(self.ticks_of) is not None,
-        )
-
-    @cached_property
-    def computed(self) -> tuple[str, ...]:
-        """The columns of results, then those of the times at which they change."""
-        windows = self.spec.windows if self.valid_until else ()
-        until = (until_column(self.spec, window) for window in windows)
-        return (*self.spec.results, *until)
-
-    @property
-    def emits_keys(self) -> bool:
-        """Whether results are emitted per key, not per row or window."""
-        return self.emit in ("update", "change")
 
     @cached_property
     def folds(self) -> bool:
@@ -288,11 +92,6 @@ class KeyedQuery:
         """Whether rows must be found again after their arrival."""
         again = self.then_by or self.deletes is not None or self.corrects
         return not self.folds or self.divides_peers or bool(again)
-
-    @property
-    def divides_peers(self) -> bool:
-        """Whether the window of a row has some rows of its time, and lacks others."""
-        return self.spec.ties == "rows" or self.spec.exclude is not None
 
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.
