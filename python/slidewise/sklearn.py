@@ -16,15 +16,15 @@ from slidewise.spec.arguments import check_columns
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
-from slidewise.table.asof import columns_of_points
-from slidewise.table.encoding import (
+from slidewise.table.arrays import (
     cast_lossless,
     decode_dictionary,
-    group_codes,
     is_same,
     one_column,
     take,
 )
+from slidewise.table.asof import columns_of_points
+from slidewise.table.group_codes import group_codes
 from slidewise.table.key_types import cast_key
 from slidewise.table.rolling import compute_rolling
 from slidewise.table.time_columns import read_times

@@ -24,7 +24,7 @@ from slidewise.formatting import format_count
 from slidewise.spec.outputs import outputs_of
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
-from slidewise.table.encoding import decode_dictionary
+from slidewise.table.arrays import decode_dictionary
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import TimeColumn, cells_of, read_times, window_ticks
 

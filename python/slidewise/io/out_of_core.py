@@ -32,7 +32,7 @@ from slidewise.io.text_form import Progress, TextForm
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
-from slidewise.table.encoding import key_hashes
+from slidewise.table.group_codes import key_hashes
 from slidewise.table.time_columns import read_times
 
 __all__ = ["LEAST_MEMORY", "rolling_file"]

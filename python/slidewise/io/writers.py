@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
-from slidewise.table.encoding import decode_dictionary, storage_of
+from slidewise.table.arrays import decode_dictionary, storage_of
 
 __all__ = ["Writer", "to_bytes", "writing"]
 

@@ -15,7 +15,7 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.reader import FoldReader
 from slidewise.keyed.shard import Shard
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 
 __all__ = ["FromEntries", "FromRows", "answering"]
 

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.frames.base import one_array
-from slidewise.table.encoding import ValueColumn, key_hashes
+from slidewise.table.encoding import ValueColumn
+from slidewise.table.group_codes import key_hashes
 
 __all__ = ["buckets_of", "split"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 
 __all__ = [
     "ARRIVAL",

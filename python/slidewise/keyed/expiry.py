@@ -19,7 +19,7 @@ from slidewise.keyed.horizon import Horizon
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.trailing import Trailing
-from slidewise.table.encoding import (
+from slidewise.table.arrays import (
     decode_dictionary,
     one_column,
     row_numbers,

@@ -33,7 +33,7 @@ from slidewise.measuring import Reading
 from slidewise.spec.arguments import check_bool
 from slidewise.spec.durations import WindowLike, parse_offset
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import one_column
+from slidewise.table.arrays import one_column
 from slidewise.table.kernel_call import map_lazily
 
 __all__ = ["Follower", "follow"]

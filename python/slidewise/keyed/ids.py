@@ -15,7 +15,7 @@ import slidewise._core as _core
 from slidewise.frames.base import empty_table, one_array
 from slidewise.keyed.columns import EARLIEST, TIME, later_than, order_of, repeated
 from slidewise.keyed.query import KeyedQuery
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 
 __all__ = ["Ids"]
 

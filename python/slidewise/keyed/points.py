@@ -18,13 +18,9 @@ from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.arguments import check_column_name, check_columns
+from slidewise.table.arrays import decode_dictionary, row_numbers, without_views
 from slidewise.table.asof import ticks_as
-from slidewise.table.encoding import (
-    ValueColumn,
-    decode_dictionary,
-    row_numbers,
-    without_views,
-)
+from slidewise.table.encoding import ValueColumn
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import keys_differ, zones_differ
 from slidewise.table.python_values import array_of

@@ -36,14 +36,10 @@ from slidewise.keyed.plan import StreamPlan
 from slidewise.spec.outputs import outputs_of, own_beside
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Window
+from slidewise.table.arrays import decode_dictionary, row_numbers
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
-from slidewise.table.encoding import (
-    decode_dictionary,
-    group_codes,
-    row_numbers,
-    single_group,
-)
+from slidewise.table.group_codes import group_codes, single_group
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import (

@@ -30,8 +30,8 @@ from slidewise.spec.naming import twice
 from slidewise.spec.outputs import query_column, until_column
 from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.spec.windows.base import Window
+from slidewise.table.arrays import one_column, row_numbers
 from slidewise.table.batched_rolling import describe_row
-from slidewise.table.encoding import one_column, row_numbers
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 

@@ -20,7 +20,7 @@ from slidewise.keyed.columns import EARLIEST, NUMBER, TIME
 from slidewise.keyed.index import Index
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
 __all__ = ["by_key", "closed_rows", "due_rows", "passed_rows", "surplus_rows"]

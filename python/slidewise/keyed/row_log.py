@@ -32,7 +32,7 @@ from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.page_store import Pages
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.tiers import Tiers
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]
 

@@ -36,7 +36,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_ends import by_key, closed_rows, passed_rows, surplus_rows
 from slidewise.keyed.row_log import RowLog
 from slidewise.spec.windows.base import Window
-from slidewise.table.encoding import row_numbers
+from slidewise.table.arrays import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
 __all__ = ["Directory", "Shard"]

@@ -17,7 +17,7 @@ from slidewise.keyed.python_rows import PythonRows, holds_values
 from slidewise.keyed.query import AHEAD, LATE, KeyedQuery, flagged
 from slidewise.keyed.single_times import format_tick, tick_of
 from slidewise.keyed.transaction import State
-from slidewise.table.encoding import without_views
+from slidewise.table.arrays import without_views
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import zones_differ
 

@@ -22,7 +22,7 @@ from slidewise.keyed.query import CORRECTION, LATE, KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec, refuse_duplicates
 from slidewise.table.asof import query_points_of
-from slidewise.table.encoding import group_codes
+from slidewise.table.group_codes import group_codes
 from slidewise.table.time_columns import read_times
 
 __all__ = [

@@ -23,8 +23,8 @@ from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import EARLY, ROW
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
+from slidewise.table.arrays import row_numbers
 from slidewise.table.batched_rolling import refuse_missing_times
-from slidewise.table.encoding import row_numbers
 
 __all__ = [
     "PACKED",

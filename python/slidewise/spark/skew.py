@@ -42,7 +42,7 @@ from slidewise.spark.skew_split import (
 from slidewise.spark.versions import to_arrow
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Reach
-from slidewise.table.encoding import group_codes
+from slidewise.table.group_codes import group_codes
 from slidewise.table.time_columns import read_times
 
 __all__ = ["find_splits", "needs_all_rows", "why_unsplit"]

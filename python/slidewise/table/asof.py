@@ -11,7 +11,8 @@ from slidewise.spec.arguments import check_column_name, check_columns
 from slidewise.spec.features import Features, parts_of
 from slidewise.spec.own_windows import refuse_row_needed
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import decode_dictionary, group_codes
+from slidewise.table.arrays import decode_dictionary
+from slidewise.table.group_codes import group_codes
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.key_types import cast_key
 from slidewise.table.kinds import keys_differ, same_kind, zones_differ

@@ -15,8 +15,8 @@ from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.features import Features, given_specs, parts_of
 from slidewise.spec.spec import Spec, check_column_name, check_columns
+from slidewise.table.arrays import decode_dictionary
 from slidewise.table.asof import PointColumns
-from slidewise.table.encoding import decode_dictionary
 from slidewise.table.equality import equal_cells
 from slidewise.table.kernel_call import map_lazily
 from slidewise.table.rolling import compute_rolling

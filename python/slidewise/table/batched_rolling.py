@@ -30,7 +30,8 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import group_codes, row_numbers, single_group
+from slidewise.table.arrays import row_numbers
+from slidewise.table.group_codes import group_codes, single_group
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 from slidewise.table.rolling import rolling_spec

@@ -16,7 +16,8 @@ from slidewise.spec.outputs import covers
 from slidewise.spec.spec import Spec, derive
 from slidewise.spec.windows.base import Span, Window
 from slidewise.table.data_driven import Positions
-from slidewise.table.encoding import KernelInputs, group_codes
+from slidewise.table.encoding import KernelInputs
+from slidewise.table.group_codes import group_codes
 from slidewise.table.lowering import Plan, plan
 from slidewise.table.source import Source
 from slidewise.table.threads import check_threads

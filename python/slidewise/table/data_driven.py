@@ -15,8 +15,8 @@ import slidewise._core as _core
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
+from slidewise.table.arrays import cast_lossless, decode_dictionary, row_numbers
 from slidewise.table.decimals import DIGITS, can_sum
-from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
 from slidewise.table.row_lengths import lengths_of
 from slidewise.table.time_columns import RowKeys, TimeColumn, read_times, window_ticks
 

@@ -8,7 +8,7 @@ The kernel has these two types. A column of another type has three encodings:
   rows; the selected values are then taken from the column itself.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 
 import pyarrow as pa
@@ -18,34 +18,20 @@ import slidewise._core as _core
 from slidewise.aggregations.compiled import Compiled
 from slidewise.caching import cached_property
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.base import one_array
-from slidewise.frames.column_types import type_without_view
+from slidewise.table.arrays import decode_dictionary, row_numbers, storage_of
 from slidewise.table.decimals import as_numbers, can_sum, parts_of
+from slidewise.table.group_codes import group_codes
 
 __all__ = [
     "KernelInputs",
     "ValueColumn",
     "ValueColumns",
-    "cast_lossless",
-    "decode_dictionary",
-    "group_codes",
-    "is_same",
-    "key_hashes",
-    "one_column",
-    "row_numbers",
-    "single_group",
-    "storage_of",
-    "take",
-    "with_nulls",
-    "without_views",
 ]
 
 _INT64 = pa.int64()
-_CODE = pa.uint32()
-_CODES = 2**32
-_LARGEST = 2**63 - 1
 _SIGN = 2**63
 _LOW_HALF = 2**32 - 1
+_NUMBERS = ("number", "bool")
 
 
 class ValueColumn:
@@ -293,6 +279,21 @@ class ValueColumn:
         rank_of_code = pc.sort_indices(order).cast(_INT64)
         return rank_of_code.take(encoded.indices)
 
+    def encoding_of(self, name: str) -> str:
+        """The encoding of the column, by the name that a record has for it."""
+        if name == "present":
+            return "number" if self.family in _NUMBERS else "rows"
+        if name == "distinct":
+            has_order = self.family in (*_NUMBERS, "duration", "instant")
+            return "order" if has_order else "codes"
+        if name == "time":
+            return "int64" if self.is_uint64 else "order"
+        if name == "raw":
+            return "raw_bits" if self.is_64_bit else "rows"
+        if name == "whole":
+            return "int64" if self.is_uint64 else "number"
+        return name
+
     def encoded(self, encoding: str) -> pa.Array:
         """The values in an encoding, by its name."""
         if encoding in ("high", "low"):
@@ -422,87 +423,6 @@ def _apply_nan_policy(column: pa.Array, nan: str, name: str) -> pa.Array:
     return column
 
 
-def storage_of(column: pa.Array) -> pa.Array:
-    """The storage of an extension type, or a type of these values with more kernels.
-
-    Arrow hashes and sorts large strings and decimal128, but neither string views nor
-    decimals of 32 and 64 bits.
-    """
-    if isinstance(column, pa.ExtensionArray):
-        return storage_of(column.storage)
-    if pa.types.is_decimal32(column.type) or pa.types.is_decimal64(column.type):
-        return column.cast(pa.decimal128(column.type.precision, column.type.scale))
-    return without_views(column)
-
-
-def without_views(column: pa.Array) -> pa.Array:
-    """A column in its `type_without_view`."""
-    kind = type_without_view(column.type)
-    return column if column.type == kind else column.cast(kind)
-
-
-def take(column: pa.Array, rows: pa.Array) -> pa.Array:
-    """The values at some rows of a column of any type; Arrow's `take` lacks views."""
-    plain = without_views(column).take(rows)
-    return plain if plain.type == column.type else plain.cast(column.type)
-
-
-def one_column(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Concatenates arrays; arrays of nulls only may have another type."""
-    tables = [pa.table({"": array}) for array in arrays]
-    column = pa.concat_tables(tables, promote_options="permissive").column(0)
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return one_array(column)
-
-
-def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:
-    """A column that is null where `mask` is true, of any type."""
-    kind = column.type
-    if isinstance(column, pa.ExtensionArray):
-        return pa.ExtensionArray.from_storage(kind, with_nulls(column.storage, mask))
-    if kind in (pa.string_view(), pa.binary_view()):
-        return with_nulls(storage_of(column), mask).cast(kind)
-    nulled = pc.if_else(mask, pa.scalar(None, kind), column)
-    # Arrow widens decimals of 32 and 64 bits.
-    return nulled if nulled.type == kind else nulled.cast(kind)
-
-
-def decode_dictionary(column: pa.Array) -> pa.Array:
-    """The values of a dictionary-encoded column; any other column unchanged."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    return storage_of(column.dictionary).take(column.indices)
-
-
-def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Casts a column without loss.
-
-    Raises:
-        pyarrow.ArrowInvalid: If a value would change.
-    """
-    if column.type == kind:
-        return column
-    cast = column.cast(kind)
-    if pa.types.is_null(column.type):
-        return cast
-    if not is_same(cast.cast(column.type), column):
-        raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
-    return cast
-
-
-def is_same(one: pa.Array, other: pa.Array) -> bool:
-    """Whether two columns of one type have equal values, NaN being equal to NaN."""
-    if one.equals(other) or not pa.types.is_floating(one.type):
-        return bool(one.equals(other))
-    nans = [pc.is_nan(column) for column in (one, other)]
-    rest = [
-        pc.if_else(nan, None, column)
-        for nan, column in zip(nans, (one, other), strict=True)
-    ]
-    return bool(nans[0].equals(nans[1]) and rest[0].equals(rest[1]))
-
-
 def _is_sortable(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_string(kind)
@@ -511,101 +431,4 @@ def _is_sortable(kind: pa.DataType) -> bool:
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
         or pa.types.is_decimal(kind)
-    )
-
-
-def row_numbers(count: int) -> pa.Array:
-    """The int64 numbers 0, 1, 2, ..."""
-    return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
-
-
-def single_group(rows: int) -> pa.Array:
-    """The key codes of a table without keys."""
-    return pa.repeat(pa.scalar(0, _CODE), rows)
-
-
-def group_codes(
-    columns: Sequence[tuple[str, pa.Array]], *, in_order: bool = True
-) -> pa.Array | None:
-    """Dense codes of the distinct keys as uint32; null is a key.
-
-    Args:
-        columns: Names and key columns.
-        in_order: Whether codes must be numbered in order of first occurrence.
-    """
-    if len(columns) == 1 and not in_order:
-        near = _dense_integer_codes(columns[0][1])
-        if near is not None:
-            return near
-    codes: pa.Array | None = None
-    for name, column in columns:
-        code, count = _codes(name, column)
-        if codes is not None:
-            # Both factors are at most the number of rows, so the product fits int64.
-            ahead = pc.multiply(codes.cast(_INT64), pa.scalar(count, _INT64))
-            pairs = pc.add(ahead, code.cast(_INT64))
-            code, _ = _codes(name, pairs)
-        codes = code
-    return codes
-
-
-def _dense_integer_codes(column: pa.Array) -> pa.Array | None:
-    """Integers of a small range as codes without hashing; None for others.
-
-    Hashing takes longer than most aggregations.
-    """
-    if not pa.types.is_integer(column.type) or column.null_count or len(column) == 0:
-        return None
-    ends = pc.min_max(column).as_py()
-    codes = min(len(column), _CODES)
-    if ends["max"] - ends["min"] >= codes or ends["max"] > _LARGEST:
-        return None
-    if ends["min"] >= 0 and ends["max"] < codes:
-        # Some codes may be unused.
-        return column.cast(_CODE)
-    near = pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
-    return near.cast(_CODE)
-
-
-def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
-    column = storage_of(column)
-    if pa.types.is_dictionary(column.type):
-        # A dictionary may hold a key twice, or null; its values decide.
-        column = decode_dictionary(column)
-    if pa.types.is_floating(column.type):
-        # −0.0 and 0.0 are one key, and all NaNs are one key.
-        column = pc.add(column.cast(pa.float64()), 0.0)
-        column = pc.if_else(pc.is_nan(column), float("nan"), column)
-    if pa.types.is_nested(column.type):
-        # Arrow hashes neither structs nor lists.
-        column = _key_bytes(name, column)
-    try:
-        encoded = column.dictionary_encode(null_encoding="encode")
-    except pa.ArrowNotImplementedError as error:
-        raise _no_key(name, column) from error
-    return encoded.indices.view(_CODE), len(encoded.dictionary)
-
-
-def key_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> pa.Array:
-    """An int64 hash of the key of each row, the same in all processes."""
-    mixed = pa.repeat(pa.scalar(0, _INT64), rows)
-    for name, column in columns:
-        plain = storage_of(decode_dictionary(column))
-        own = pa.array(_core.hashes(_key_bytes(name, plain)))
-        mixed = pc.add(pc.multiply(mixed, pa.scalar(31, _INT64)), own)
-    return mixed
-
-
-def _key_bytes(name: str, column: pa.Array) -> pa.Array:
-    """A key column as binary: equal values are equal keys, and null is one."""
-    try:
-        return pa.array(_core.key_bytes(column))
-    except TypeError as error:
-        raise _no_key(name, column) from error
-
-
-def _no_key(name: str, column: pa.Array) -> SpecError:
-    return SpecError(
-        f"column {name!r} ({column.type}) cannot be a key: keys are numbers, text, "
-        "times and the like, and structs and lists of these"
     )

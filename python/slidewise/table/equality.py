@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.table.encoding import decode_dictionary
+from slidewise.table.arrays import decode_dictionary
 
 __all__ = ["NEAR", "equal_cells", "equal_values"]
 

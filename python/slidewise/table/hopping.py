@@ -29,8 +29,8 @@ from slidewise.spec.spec import (
     given_spec,
 )
 from slidewise.spec.windows.base import Window
+from slidewise.table.arrays import one_column, take
 from slidewise.table.batched_rolling import describe_window
-from slidewise.table.encoding import one_column, take
 from slidewise.table.kernel_call import KernelCall, map_lazily
 from slidewise.table.points import QueryPoints
 from slidewise.table.source import Source

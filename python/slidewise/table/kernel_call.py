@@ -16,8 +16,8 @@ from slidewise.frames.lazy import map_lazy
 from slidewise.spec.features import Features, parts_of
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
+from slidewise.table.arrays import one_column, row_numbers
 from slidewise.table.binding import Binding
-from slidewise.table.encoding import one_column, row_numbers
 from slidewise.table.kernel_pass import KernelPass, together
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import subtract_clamped

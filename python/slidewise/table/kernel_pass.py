@@ -15,11 +15,12 @@ from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Result
 from slidewise.spec.outputs import column_of
 from slidewise.spec.windows.base import Span, Window
+from slidewise.table.arrays import row_numbers, with_nulls
 from slidewise.table.binding import Binding, no_function
 from slidewise.table.carried import Before, entries_before, starts_of
-from slidewise.table.encoding import row_numbers, with_nulls
+from slidewise.table.decoding import in_one_type
 from slidewise.table.filling import fill_nulls
-from slidewise.table.lowering import Plan, in_one_type
+from slidewise.table.lowering import Plan
 from slidewise.table.own_functions import lifted_values, lowered
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import RowKeys

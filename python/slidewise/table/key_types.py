@@ -7,7 +7,7 @@ what is missing has no type of its own; both also within structs and lists.
 import pyarrow as pa
 
 from slidewise.frames.column_types import is_list
-from slidewise.table.encoding import cast_lossless
+from slidewise.table.arrays import cast_lossless
 
 __all__ = ["cast_key"]
 

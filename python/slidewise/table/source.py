@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from slidewise.frames.base import Frame, Result
-from slidewise.table.encoding import ValueColumns, take
+from slidewise.table.arrays import take
+from slidewise.table.encoding import ValueColumns
 from slidewise.table.time_columns import TimeColumn, read_times
 
 __all__ = ["Source"]

@@ -14,7 +14,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.column_types import is_text
 from slidewise.spec.durations import UNITS, Length, Rows
 from slidewise.spec.windows.base import Ticks, Window
-from slidewise.table.encoding import cast_lossless
+from slidewise.table.arrays import cast_lossless
 
 __all__ = [
     "RowKeys",

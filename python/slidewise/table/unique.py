@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.frames.base import Result
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import group_codes, one_column, row_numbers, take
+from slidewise.table.arrays import one_column, row_numbers, take
+from slidewise.table.group_codes import group_codes
 from slidewise.table.source import Source
 from slidewise.table.time_columns import order_by
 

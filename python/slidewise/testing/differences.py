@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.table.encoding import decode_dictionary
+from slidewise.table.arrays import decode_dictionary
 from slidewise.table.equality import equal_cells
 
 __all__ = [

@@ -19,7 +19,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import refuse_spark
 from slidewise.frames.base import combined
 from slidewise.frames.pandas import to_dense
-from slidewise.table.encoding import decode_dictionary
+from slidewise.table.arrays import decode_dictionary
 from slidewise.window.time_codec import SIZES, Clock, numpy_unit, zone_named
 from slidewise.window.window_plan import WindowPlan
 
