@@ -14,7 +14,8 @@ from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.lazy import collected
 from slidewise.spec.arguments import check_columns
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import given_specs
 from slidewise.spec.spec import RollingLike, Spec, given_keywords
 from slidewise.table.arrays import (
     cast_lossless,
@@ -173,7 +174,7 @@ class RollingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.spec is None and self.on is None:
             refuse_without_on(X)
         request = given_keywords(self.get_params(deep=False))
-        spec = given_specs(self.spec, request, "RollingFeatures", Spec.make)
+        spec = given_specs(self.spec, request, "RollingFeatures", is_hopping=False)
         columns_of_points(spec, X, self.at_on, self.at_by)
         source = frame(collected(X))
         ids = check_columns(self.row_id, "row_id")

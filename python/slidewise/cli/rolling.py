@@ -25,7 +25,8 @@ from slidewise.cli.inputs import (
 from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
-from slidewise.spec.features import Features, only_spec, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import only_spec
 from slidewise.spec.spec import Spec
 
 __all__ = [

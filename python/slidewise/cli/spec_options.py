@@ -11,11 +11,13 @@ from slidewise.aggregations.records import RECORDS, kinds
 from slidewise.cli.windows import parse_length, parse_window, split_colons
 from slidewise.errors import SpecError
 from slidewise.hints import suggest_name
+from slidewise.spec.attributes import EXCLUDE, NAN, OVERFLOW, TIES
 from slidewise.spec.durations import Rows, read_rows
-from slidewise.spec.features import Features, load_specs, only_spec
+from slidewise.spec.features import Features, load_specs
+from slidewise.spec.given import only_spec
 from slidewise.spec.naming import refuse_group
 from slidewise.spec.query import Query
-from slidewise.spec.spec import EXCLUDE, NAN, OVERFLOW, TIES, Spec
+from slidewise.spec.spec import Spec
 from slidewise.spec.windows.parse import CLOSED, are_hopping
 
 __all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec", "read_specs"]

@@ -19,7 +19,8 @@ from slidewise.keyed.spec_windows import Saved, SpecWindows
 from slidewise.keyed.transaction import State, synchronized
 from slidewise.keyed.validation import parse_schema
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import Features, given_specs
+from slidewise.spec.features import Features
+from slidewise.spec.given import given_specs
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,

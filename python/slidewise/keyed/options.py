@@ -22,13 +22,8 @@ from slidewise.keyed.validation import (
     refuse_flag,
 )
 from slidewise.spec.durations import Length, WindowLike
-from slidewise.spec.spec import (
-    Spec,
-    check_column_name,
-    check_columns,
-    one_of,
-    refuse_mixed,
-)
+from slidewise.spec.given import refuse_mixed
+from slidewise.spec.spec import Spec, check_column_name, check_columns, one_of
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["Options"]

@@ -13,7 +13,8 @@ from slidewise.hints import with_hints
 from slidewise.keyed.validation import check_deletes, check_unique
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import Features, given_specs, only_spec, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import given_specs, only_spec, refuse_mixed
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,
@@ -21,7 +22,6 @@ from slidewise.spec.spec import (
     RollingLike,
     Spec,
     given_keywords,
-    refuse_mixed,
 )
 from slidewise.spec.windows.parse import are_hopping
 from slidewise.table.asof import PointColumns, columns_of_points
@@ -219,7 +219,7 @@ def rolling(
         ...     aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
         ...     late="10 minutes"))  # doctest: +SKIP
     """
-    return _transform("rolling", Spec.make, locals())
+    return _transform("rolling", locals())
 
 
 @with_hints
@@ -326,7 +326,7 @@ def hopping(
         >>> per_hour = hopping(on="t", window="1h", every="5m", aggs={"n": sw.count()})
         >>> df.transform(per_hour)  # doctest: +SKIP
     """
-    return _transform("hopping", Spec.make_hopping, locals())
+    return _transform("hopping", locals())
 
 
 def explain(
@@ -491,14 +491,13 @@ class _Transform:
             )
 
 
-def _transform(
-    caller: str, make: Callable[..., Spec], arguments: Mapping[str, Any]
-) -> Any:
+def _transform(caller: str, arguments: Mapping[str, Any]) -> Any:
     """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
     spec, request = arguments["spec"], given_keywords(arguments)
-    if make != Spec.make:
+    is_hopping = caller == "hopping"
+    if is_hopping:
         spec = only_spec(spec, caller, "they have a result per row: use rolling")
-    spec = given_specs(spec, request, caller, make)
+    spec = given_specs(spec, request, caller, is_hopping)
     options = BatchOptions.make(**{name: arguments[name] for name in _OF_BATCHES})
     given = {name: arguments[name] for name in _OF_STREAMS if name in arguments}
     specs = parts_of(spec)

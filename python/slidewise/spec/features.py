@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 from slidewise.caching import cached_property
 from slidewise.errors import SpecError, describe_value
@@ -15,16 +15,9 @@ from slidewise.spec.arguments import refuse_duplicates
 from slidewise.spec.document import VERSION, check_version
 from slidewise.spec.naming import in_group
 from slidewise.spec.notebook import as_html
-from slidewise.spec.spec import (
-    Spec,
-    document_of_spec,
-    given_spec,
-    spec_of_document,
-)
+from slidewise.spec.spec import Spec, document_of_spec, spec_of_document
 
-__all__ = ["Features", "given_specs", "load_specs", "only_spec", "parts_of"]
-
-_T = TypeVar("_T")
+__all__ = ["Features", "load_specs", "parts_of"]
 
 # The key of a document that is one of Features.
 _KEY = "features"
@@ -230,7 +223,7 @@ class Features:
             ...     sw.Features.load(f"{folder}/features.json") == features
             True
         """
-        files.write_document(self._document(), files.path_of(path))
+        files.write_document(self._document(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Features":
@@ -253,7 +246,7 @@ class Features:
             ...
             slidewise.errors.SpecError: features.toml: the file of a Spec is named ...
         """
-        return _read(path, cls._of_document)
+        return files.read(path, cls._of_document)
 
     def _document(self) -> dict[str, Any]:
         specs = {name: document_of_spec(spec) for name, spec in self.given}
@@ -305,40 +298,6 @@ def parts_of(specs: Spec | Features) -> tuple[Spec, ...]:
     return tuple(specs.parts.values()) if isinstance(specs, Features) else (specs,)
 
 
-def given_specs(
-    specs: Spec | Features | None,
-    request: Mapping[str, Any],
-    caller: str,
-    make: Callable[..., Spec] | None = None,
-) -> Spec | Features:
-    """As `given_spec`, for a function that takes Features, too."""
-    if not isinstance(specs, Features):
-        return given_spec(specs, request, caller, make)
-    if request:
-        names = ", ".join(f"{name}=" for name in request)
-        raise SpecError(
-            f"{names} belong{'s' * (len(request) == 1)} in the Specs of the Features: "
-            "give Features or keywords, not both"
-        )
-    return specs
-
-
-def only_spec(specs: object, caller: str, way_out: str) -> Any:
-    """What is given for a Spec, where Features are not taken.
-
-    Example:
-        >>> import slidewise as sw
-        >>> spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
-        >>> only_spec(sw.Features(all=spec), "hopping", "give it to rolling")
-        Traceback (most recent call last):
-        ...
-        slidewise.errors.SpecError: hopping does not take Features: give it to rolling
-    """
-    if isinstance(specs, Features):
-        raise SpecError(f"{caller} does not take Features: {way_out}")
-    return specs
-
-
 def load_specs(path: str | PathLike[str]) -> Spec | Features:
     """Reads a Spec or Features from a file."""
 
@@ -347,11 +306,4 @@ def load_specs(path: str | PathLike[str]) -> Spec | Features:
             return Features._of_document(document)
         return spec_of_document(document)
 
-    return _read(path, made)
-
-
-def _read(path: str | PathLike[str], made: Callable[[object], _T]) -> _T:
-    try:
-        return made(files.read_document(files.path_of(path)))
-    except SpecError as error:
-        raise SpecError(f"{path}: {error}") from error
+    return files.read(path, made)

@@ -1,13 +1,15 @@
 """Specs as text: JSON, and YAML where PyYAML is installed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from slidewise.errors import SpecError
 
-__all__ = ["from_json", "path_of", "read_document", "to_json", "write_document"]
+__all__ = ["from_json", "read", "to_json", "write_document"]
+
+_T = TypeVar("_T")
 
 _ENDINGS = (".json", ".yaml", ".yml")
 # The keys whose mappings have a line per key, and those within them; "*" for any key.
@@ -82,15 +84,7 @@ def _refuse_constant(name: str) -> Any:
     raise SpecError(f"{name} is not a number of JSON")
 
 
-def path_of(given: object) -> Path:
-    """The path of the file of a Spec.
-
-    Example:
-        >>> path_of(3)
-        Traceback (most recent call last):
-        ...
-        slidewise.errors.SpecError: the file of a Spec is a path...
-    """
+def _path_of(given: object) -> Path:
     try:
         return Path(given)  # type: ignore[arg-type]
     except TypeError:
@@ -99,25 +93,39 @@ def path_of(given: object) -> Path:
         ) from None
 
 
-def write_document(document: Mapping[str, Any], path: Path) -> None:
+def write_document(document: Mapping[str, Any], given: object) -> None:
     """Writes a document to a file: JSON or YAML, by its ending.
 
     Raises:
         SpecError: If the name has another ending, or PyYAML is missing.
         OSError: If the file cannot be written.
     """
+    path = _path_of(given)
     is_json = _ending(path) == ".json"
     text = to_json(document) if is_json else _yaml().to_yaml(document)
     path.write_text(text, encoding="utf-8")
 
 
-def read_document(path: Path) -> Any:
-    """The document in a file.
+def read(given: object, made: Callable[[object], _T]) -> _T:
+    """What is made of the document in a file, whose name is in messages.
 
     Raises:
         SpecError: If it holds no document, or PyYAML is missing.
         OSError: If the file cannot be read.
+
+    Example:
+        >>> read(3, str)
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: 3: the file of a Spec is a path...
     """
+    try:
+        return made(_document(_path_of(given)))
+    except SpecError as error:
+        raise SpecError(f"{given}: {error}") from error
+
+
+def _document(path: Path) -> Any:
     ending = _ending(path)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -12,6 +12,7 @@ from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import RollingLike, rolling_windows
 
 __all__ = [
+    "Aggs",
     "all_have_windows",
     "refuse_own_windows",
     "refuse_row_needed",

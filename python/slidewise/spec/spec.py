@@ -6,57 +6,50 @@ Columns and their types are checked where a `Spec` is bound to a table.
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property
 from os import PathLike
 from typing import Any
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import Argument, SpecError
+from slidewise.errors import SpecError
 from slidewise.hints import suggest_argument, with_hints
 from slidewise.spec import files
 from slidewise.spec.arguments import (
-    check_aggs,
-    check_arrival,
-    check_bool,
     check_column_name,
     check_columns,
-    check_min_rows,
     one_of,
     refuse_duplicates,
 )
+from slidewise.spec.attributes import (
+    NOT_OF_HOPPING,
+    NOT_OF_ROLLING,
+    check_hopping,
+    check_rolling,
+    hopping_attributes,
+    rolling_attributes,
+)
 from slidewise.spec.canonical import canonical_json
 from slidewise.spec.document import document_of, keywords_of
-from slidewise.spec.durations import WindowLike, parse_offset
-from slidewise.spec.fill import Fill, check_fill
-from slidewise.spec.naming import check_names, check_prefix, refuse_group, twice
+from slidewise.spec.durations import WindowLike
+from slidewise.spec.fill import Fill
+from slidewise.spec.naming import check_names, refuse_group
 from slidewise.spec.notebook import as_html
-from slidewise.spec.outputs import covers, outputs_of
-from slidewise.spec.own_windows import (
-    all_have_windows,
-    refuse_own_windows,
-    refuse_row_needed,
-    windows_of,
-)
+from slidewise.spec.outputs import outputs_of
+from slidewise.spec.own_windows import all_have_windows
 from slidewise.spec.query import Query
-from slidewise.spec.windows.base import Window, does_not_apply
+from slidewise.spec.windows.base import Window
 from slidewise.spec.windows.parse import (
-    CLOSED,
     EveryLike,
     HoppingLike,
     RollingLike,
     are_hopping,
     gives_windows,
-    hopping_windows,
     parse_lengths,
 )
 
 __all__ = [
-    "EXCLUDE",
-    "NAN",
-    "OVERFLOW",
-    "TIES",
     "EveryLike",
     "HoppingLike",
     "RollingLike",
@@ -65,19 +58,13 @@ __all__ = [
     "check_columns",
     "derive",
     "document_of_spec",
+    "from_keywords",
     "given_keywords",
-    "given_spec",
     "one_of",
     "parse_lengths",
     "refuse_duplicates",
-    "refuse_mixed",
     "spec_of_document",
 ]
-
-TIES = ("peers", "rows")
-NAN = ("propagate", "skip", "raise")
-OVERFLOW = ("raise", "null")
-EXCLUDE = ("self",)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -184,7 +171,7 @@ class Spec:
     ) -> None:
         """Checks the arguments, which the class documents."""
         request = given_keywords(locals())
-        made = given_spec(None, request, "Spec")
+        made = from_keywords(request, "Spec")
         self._set(made.__getstate__())
 
     def _set(self, values: Mapping[str, Any]) -> None:
@@ -257,41 +244,23 @@ class Spec:
         given = self.keywords
         if not changes.keys().isdisjoint({"window", "windows"}):
             given.pop("window", given.pop("windows", None))
-        parameters = _parameters(Spec)
+        parameters = _parameters()
         for name in changes:
             # None stands for an argument that is left out.
             if changes[name] is None and parameters[name].default is None:
                 given.pop(name, None)
             else:
                 given[name] = changes[name]
-        return given_spec(None, given, "Spec")
+        return from_keywords(given, "Spec")
 
     @classmethod
-    def make(
-        cls,
-        *,
-        on: str,
-        windows: RollingLike | Iterable[RollingLike] | None = None,
-        aggs: Mapping[str, Aggregation],
-        by: str | Sequence[str] | None = None,
-        closed: str | None = None,
-        ties: str = "peers",
-        nan: str = "propagate",
-        arrival: str | Sequence[str] | None = None,
-        min_rows: int = 0,
-        unique_by: str | Sequence[str] | None = None,
-        offset: WindowLike | None = None,
-        exclude: str | None = None,
-        overflow: str = "raise",
-        names: str | None = None,
-        prefix: str = "",
-        fill: Any = None,
-    ) -> "Spec":
-        """Validates the arguments of `slidewise.rolling`.
+    def make(cls, **keywords: Any) -> "Spec":
+        """Validates the keywords of `slidewise.rolling`.
 
         Raises:
-            SpecError: If an argument is wrong; the message names the value and the way
-                out.
+            SpecError: If one is missing or wrong; the message names the value and the
+                way out.
+            TypeError: If one is unknown.
 
         Example:
             >>> import slidewise as sw
@@ -299,71 +268,16 @@ class Spec:
             >>> spec.columns, spec.results
             (('t',), ('n_1h',))
         """
-        given = given_keywords(locals())
-        ends = "right" if closed is None else one_of(closed, "closed", CLOSED)
-        aggregations, found, own = windows_of(aggs, given.get("windows"), ends, offset)
-        spec = cls._of(
-            on=check_column_name(on, "on"),
-            by=check_columns(by, "by"),
-            windows=found,
-            aggs=aggregations,
-            ties=one_of(ties, "ties", TIES),
-            nan=one_of(nan, "nan", NAN),
-            arrival=check_arrival(arrival),
-            min_rows=check_min_rows(min_rows),
-            unique_by=check_columns(unique_by, "unique_by"),
-            exclude=None if exclude is None else one_of(exclude, "exclude", EXCLUDE),
-            overflow=one_of(overflow, "overflow", OVERFLOW),
-            names=check_names(names),
-            prefix=check_prefix(prefix),
-            fill=check_fill(fill, aggregations),
-            own=own,
-            _given=given,
-        )
-        if spec.exclude and offset is not None and parse_offset(offset).amount < 0:
-            raise does_not_apply(
-                Argument("exclude", exclude), Argument("offset", offset)
-            )
-        if spec.arrival is None:  # which overrides ties=
-            _refuse_idle_ties(ties, ends)
-        for window in spec.windows:
-            if spec.arrival is not None and window.by_position:
-                arrived = Argument("arrival", spec.arrival)
-                raise does_not_apply(arrived, f"the window {window!r}")
-            if spec.exclude is not None:
-                window.check_exclude(Argument("exclude", spec.exclude))
-            for at, (_, agg) in enumerate(spec.aggs):
-                if covers(spec, at, window):
-                    window.check_aggregation(agg)
-        refuse_duplicates(spec.results, twice(spec.names))
-        return spec
+        return from_keywords(keywords, "Spec", is_hopping=False)
 
     @classmethod
-    def make_hopping(
-        cls,
-        *,
-        on: str,
-        window: HoppingLike | None = None,
-        windows: Iterable[HoppingLike | Query] | None = None,
-        aggs: Mapping[str, Aggregation],
-        every: EveryLike | None = None,
-        by: str | Sequence[str] | None = None,
-        offset: WindowLike | None = None,
-        empty: bool = False,
-        closed: str | None = None,
-        nan: str = "propagate",
-        min_rows: int = 0,
-        unique_by: str | Sequence[str] | None = None,
-        overflow: str = "raise",
-        names: str | None = None,
-        prefix: str = "",
-        fill: Any = None,
-    ) -> "Spec":
-        """Validates the arguments of `slidewise.hopping`.
+    def make_hopping(cls, **keywords: Any) -> "Spec":
+        """Validates the keywords of `slidewise.hopping`.
 
         Raises:
-            SpecError: If an argument is wrong; the message names the value and the way
-                out.
+            SpecError: If one is missing or wrong; the message names the value and the
+                way out.
+            TypeError: If one is unknown.
 
         Example:
             >>> import slidewise as sw
@@ -371,37 +285,18 @@ class Spec:
             >>> spec.results
             ('window_start', 'window_end', 'n')
         """
-        given = given_keywords(locals())
-        check_bool(empty, "empty")
-        several, aggregations = given.get("windows"), check_aggs(aggs)
-        refuse_own_windows(aggregations)
-        refuse_row_needed(aggregations)
-        spec = cls._of(
-            on=check_column_name(on, "on"),
-            by=check_columns(by, "by"),
-            windows=hopping_windows(window, several, every, offset, empty, closed),
-            aggs=aggregations,
-            ties="peers",
-            nan=one_of(nan, "nan", NAN),
-            arrival=None,
-            min_rows=check_min_rows(min_rows),
-            unique_by=check_columns(unique_by, "unique_by"),
-            empty=empty,
-            several=several is not None,
-            overflow=one_of(overflow, "overflow", OVERFLOW),
-            names=check_names(names, several=several is not None),
-            prefix=check_prefix(prefix),
-            fill=check_fill(fill, aggregations),
-            _given=given,
-        )
-        taken = {*spec.results, *dict(spec.aggs)}
-        for name in spec.by:
-            if name in taken:
-                raise SpecError(
-                    Argument("by"),
-                    f" names {name!r}, as a column of the result is named: rename one",
-                )
-        refuse_duplicates(spec.results, twice(spec.names))
+        return from_keywords(keywords, "Spec", is_hopping=True)
+
+    @classmethod
+    def _made(cls, request: Mapping[str, Any], *, is_hopping: bool) -> "Spec":
+        given = given_keywords(request)
+        full = {name: one.default for name, one in _parameters().items()} | given
+        attributes = hopping_attributes if is_hopping else rolling_attributes
+        spec = cls._of(**attributes(full), _given=given)
+        if is_hopping:
+            check_hopping(spec)
+        else:
+            check_rolling(spec, full)
         return spec
 
     @cached_property
@@ -535,7 +430,7 @@ class Spec:
             ...     sw.Spec.load(f"{folder}/features.json") == spec
             True
         """
-        files.write_document(document_of_spec(self), files.path_of(path))
+        files.write_document(document_of_spec(self), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Spec":
@@ -558,10 +453,7 @@ class Spec:
             ...
             slidewise.errors.SpecError: features.toml: the file of a Spec is named ...
         """
-        try:
-            return spec_of_document(files.read_document(files.path_of(path)))
-        except SpecError as error:
-            raise SpecError(f"{path}: {error}") from error
+        return files.read(path, spec_of_document)
 
 
 _DEFAULTS = {
@@ -586,9 +478,8 @@ def spec_of_document(document: object) -> Spec:
         ...
         slidewise.errors.SpecError: aggs['n']: ...
     """
-    known = inspect.signature(Spec).parameters
     try:
-        return given_spec(None, keywords_of(document, [*known]), "Spec")
+        return from_keywords(keywords_of(document, [*_parameters()]), "Spec")
     except RecursionError:
         raise SpecError("the document of a Spec is nested too deeply") from None
     except TypeError as error:  # a keyword of rolling beside those of hopping
@@ -607,51 +498,8 @@ def derive(spec: Spec, **attributes: Any) -> Spec:
     return spec._of(**(spec.__getstate__() | {"_given": {}} | attributes))
 
 
-def given_spec(
-    spec: Spec | None,
-    request: Mapping[str, Any],
-    caller: str,
-    make: Callable[..., Spec] | None = None,
-) -> Spec:
-    """Gives the Spec of a call, from a Spec or from keywords.
-
-    Args:
-        spec: The Spec, or None.
-        request: The keywords, as `given_keywords` gives them.
-        caller: The function, for messages.
-        make: `Spec.make` or `Spec.make_hopping`, where the function takes the windows
-            of one alone.
-
-    Raises:
-        SpecError: If there are both, or one is wrong.
-        TypeError: If a keyword is unknown.
-    """
-    if spec is None:
-        return _from_keywords(request, caller, make)
-    if not isinstance(spec, Spec):
-        raise SpecError(
-            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
-            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r:.200}"
-            + f": give it by name, on={spec!r:.60}"
-            * isinstance(spec, str)
-        )
-    if request:
-        names = ", ".join(f"{name}=" for name in request)
-        raise SpecError(
-            f"{names} belong{'s' * (len(request) == 1)} in the Spec: give a Spec or "
-            "keywords, not both"
-        )
-    refuse_group(spec.names)
-    if make is not None and spec.is_hopping != (make == Spec.make_hopping):
-        kind, other = "one per row", "rolling"
-        if spec.is_hopping:
-            kind, other = "not one per row", "hopping"
-        raise SpecError(f"the windows of the Spec are {kind}: give it to {other}")
-    return spec
-
-
-def _from_keywords(
-    request: Mapping[str, Any], caller: str, make: Callable[..., Spec] | None
+def from_keywords(
+    request: Mapping[str, Any], caller: str, is_hopping: bool | None = None
 ) -> Spec:
     """Makes a Spec from keywords of `rolling` or `hopping`.
 
@@ -659,18 +507,18 @@ def _from_keywords(
         SpecError: If some are missing or wrong.
         TypeError: If a keyword is unknown.
     """
-    if make is None and "window" in request and "windows" in request:
+    if is_hopping is None and "window" in request and "windows" in request:
         raise SpecError("give windows= for rolling, or window= for hopping, not both")
     window = "window" if "window" in request else "windows"
     needed = ["on", window, "aggs"]
     if (
-        make == Spec.make_hopping
+        is_hopping
         or all_have_windows(request.get("aggs"))
         or gives_windows(request.get("every"))
     ):
         needed.remove(window)
-    if make is None:
-        make = Spec.make_hopping if _is_hopping(request) else Spec.make
+    if is_hopping is None:
+        is_hopping = _is_hopping(request)
     missing = [name for name in needed if name not in request]
     if missing:
         names = ", ".join(f"{name}=" for name in missing)
@@ -681,14 +529,15 @@ def _from_keywords(
         )
     if caller != "Spec":  # which may be part of Features
         refuse_group(check_names(request.get("names")))
-    known = _parameters(make)
+    others = NOT_OF_HOPPING if is_hopping else NOT_OF_ROLLING
+    known = [name for name in _parameters() if name not in others]
     for name in request:
         if name not in known:
             raise TypeError(
                 f"{caller}() with {window}= takes no keyword argument {name!r}"
                 f"{suggest_argument(name, known)}"
             )
-    return make(**request)
+    return Spec._made(request, is_hopping=is_hopping)
 
 
 def _is_hopping(request: Mapping[str, Any]) -> bool:
@@ -698,9 +547,9 @@ def _is_hopping(request: Mapping[str, Any]) -> bool:
 
 
 @cache
-def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a function. To read them takes as long as a small table."""
-    return inspect.signature(function).parameters
+def _parameters() -> Mapping[str, inspect.Parameter]:
+    """The keywords of a Spec. To read them takes as long as a small table."""
+    return inspect.signature(Spec).parameters
 
 
 def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -715,7 +564,7 @@ def given_keywords(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         name: _copied(arguments[name])
-        for name, parameter in _parameters(Spec).items()
+        for name, parameter in _parameters().items()
         if name in arguments
         and (
             type(arguments[name]) is not type(parameter.default)
@@ -729,32 +578,3 @@ def _copied(given: Any) -> Any:
     if isinstance(given, Mapping):
         return {**given}
     return [*given] if isinstance(given, Iterator | list) else given
-
-
-def refuse_mixed(spec: Spec, where: str) -> None:
-    """Refuses several hopping windows that a stream cannot have together."""
-    several = spec.is_hopping and len(spec.windows) > 1
-    if several and spec.empty:
-        raise SpecError(
-            f"{where} does not have empty=True for several windows: give each in a "
-            "call of its own, or leave empty= out"
-        )
-    for window in spec.windows:
-        if several and not window.on_grid:
-            raise SpecError(
-                f"{where} does not have {window.name!r} beside other windows, as its "
-                "rows leave by themselves: give it in a call of its own"
-            )
-
-
-def _refuse_idle_ties(ties: str, closed: str) -> None:
-    """Refuses `ties="rows"` if windows hold no row of their row's time."""
-    if ties == "rows" and closed in ("left", "neither"):
-        raise SpecError(
-            Argument("ties", ties),
-            " has no effect with ",
-            Argument("closed", closed),
-            ": leave ties= out for the same answers; to include earlier rows of the "
-            "same time, give ",
-            Argument("closed", "right"),
-        )

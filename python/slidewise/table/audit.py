@@ -13,7 +13,8 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
-from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import given_specs
 from slidewise.spec.spec import Spec, check_column_name, check_columns
 from slidewise.table.arrays import decode_dictionary
 from slidewise.table.asof import PointColumns

@@ -15,7 +15,8 @@ from slidewise.frames.base import require
 from slidewise.frames.lazy import collected
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import given_specs
 from slidewise.spec.query import Query
 from slidewise.spec.spec import (
     EveryLike,

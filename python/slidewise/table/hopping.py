@@ -18,16 +18,10 @@ from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.lazy import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Length, WindowLike
-from slidewise.spec.features import only_spec
+from slidewise.spec.given import given_spec, only_spec
 from slidewise.spec.outputs import column_of
 from slidewise.spec.query import Query
-from slidewise.spec.spec import (
-    EveryLike,
-    HoppingLike,
-    Spec,
-    given_keywords,
-    given_spec,
-)
+from slidewise.spec.spec import EveryLike, HoppingLike, Spec, given_keywords
 from slidewise.spec.windows.base import Window
 from slidewise.table.arrays import one_column, take
 from slidewise.table.batched_rolling import describe_window
@@ -173,7 +167,7 @@ def hopping(
     spec = only_spec(
         spec, "hopping", "they have a result per row: give them to rolling"
     )
-    spec = given_spec(spec, request, "hopping", Spec.make_hopping)
+    spec = given_spec(spec, request, "hopping", is_hopping=True)
     return hopping_spec(table, spec, threads=threads)
 
 

@@ -15,7 +15,8 @@ from slidewise.frames.base import Frame, Result, refuse_taken, require
 from slidewise.frames.lazy import collected, is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import Features, given_specs, parts_of
+from slidewise.spec.features import Features, parts_of
+from slidewise.spec.given import given_specs
 from slidewise.spec.spec import RollingLike, Spec, derive, given_keywords
 from slidewise.table.asof import PointColumns, columns_of_points, query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily
@@ -231,7 +232,7 @@ def rolling(
     request = given_keywords(locals())
     if spec is None and on is None:
         refuse_without_on(table)
-    spec = given_specs(spec, request, "rolling", Spec.make)
+    spec = given_specs(spec, request, "rolling", is_hopping=False)
     columns = columns_of_points(spec, at, at_on, at_by)
     return rolling_spec(table, spec, at, columns, threads=threads)
 

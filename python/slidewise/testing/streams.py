@@ -16,8 +16,8 @@ from slidewise.hints import with_hints
 from slidewise.keyed import KeyedWindows
 from slidewise.keyed.options import Options
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.features import only_spec
-from slidewise.spec.spec import Spec, given_spec
+from slidewise.spec.given import given_spec, only_spec
+from slidewise.spec.spec import Spec
 from slidewise.table.hopping import hopping_spec
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times, window_ticks
