@@ -42,10 +42,7 @@ from slidewise.table.batched_rolling import describe_row
 from slidewise.table.group_codes import group_codes, single_group
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
-from slidewise.table.time_columns import (
-    order_by,
-    read_times,
-)
+from slidewise.table.time_columns import order_by, read_times
 
 __all__ = ["AHEAD", "CORRECTION", "LATE", "KeyedQuery", "flagged"]
 

@@ -35,11 +35,7 @@ from slidewise.table.batched_rolling import describe_row
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 
-__all__ = [
-    "Answers",
-    "FoldReader",
-    "RowReader",
-]
+__all__ = ["Answers", "FoldReader", "RowReader"]
 
 # The most rows that are copied for groups of single points, in one kernel call.
 _MAX_KERNEL_ROWS = 1 << 20

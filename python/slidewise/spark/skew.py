@@ -32,13 +32,7 @@ from slidewise.spark.columns import RESERVED_PREFIX, column, key_columns
 from slidewise.spark.jobs import described_jobs
 from slidewise.spark.labels import LABEL
 from slidewise.spark.options import BatchOptions
-from slidewise.spark.skew_split import (
-    KEY,
-    SPLIT,
-    SkewSplits,
-    SplitPoint,
-    add_overlap,
-)
+from slidewise.spark.skew_split import KEY, SPLIT, SkewSplits, SplitPoint, add_overlap
 from slidewise.spark.versions import to_arrow
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Reach

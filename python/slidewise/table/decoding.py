@@ -16,12 +16,7 @@ from slidewise.frames.objects import array_of_objects
 from slidewise.spec.durations import half_life_in_ticks, unit_in_ticks
 from slidewise.table.arrays import row_numbers, with_nulls
 from slidewise.table.carried import Before, area_from_start
-from slidewise.table.decimals import (
-    as_numbers,
-    from_parts,
-    mean_scale,
-    means_of_parts,
-)
+from slidewise.table.decimals import as_numbers, from_parts, mean_scale, means_of_parts
 from slidewise.table.encoding import ValueColumn
 from slidewise.table.group_codes import group_codes
 from slidewise.table.time_columns import tick_size

@@ -22,11 +22,7 @@ from slidewise.table.arrays import decode_dictionary, row_numbers, storage_of
 from slidewise.table.decimals import as_numbers, can_sum, parts_of
 from slidewise.table.group_codes import group_codes
 
-__all__ = [
-    "KernelInputs",
-    "ValueColumn",
-    "ValueColumns",
-]
+__all__ = ["KernelInputs", "ValueColumn", "ValueColumns"]
 
 _INT64 = pa.int64()
 _SIGN = 2**63

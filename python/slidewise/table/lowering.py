@@ -12,9 +12,7 @@ from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.fit import fits, misfit
 from slidewise.errors import SpecError
 from slidewise.spec.durations import half_life_in_ticks
-from slidewise.table.decimals import (
-    DIGITS,
-)
+from slidewise.table.decimals import DIGITS
 from slidewise.table.decoding import BAR, Decode, decoder, first_answer, lowered
 from slidewise.table.encoding import KernelInputs, ValueColumn, ValueColumns
 from slidewise.table.time_columns import tick_size

@@ -23,7 +23,6 @@ __all__ = [
     "Ticks",
     "Window",
     "does_not_apply",
-    "flag_name",
 ]
 
 # The amount of a length in the ticks of a column of times.
@@ -392,10 +391,3 @@ def does_not_apply(given: Argument, window: Argument | str) -> SpecError:
         Argument(given.name),
         " out, or give that window in a separate call",
     )
-
-
-def flag_name(given: object, function: str) -> str:
-    """Checks the name of a column."""
-    if not isinstance(given, str):
-        raise SpecError(f"{function}() takes the name of a column, got {given!r}")
-    return given

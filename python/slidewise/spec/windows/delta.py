@@ -18,7 +18,8 @@ from slidewise.aggregations.scalars import is_bool
 from slidewise.errors import Argument, SpecError
 from slidewise.hints import with_hints
 from slidewise.spec.durations import DurationLike, Length, parse_length
-from slidewise.spec.windows.base import Order, Window, does_not_apply, flag_name
+from slidewise.spec.windows.base import Order, Window, does_not_apply
+from slidewise.spec.windows.of_column import OfColumn, column_of_call
 
 __all__ = ["Delta", "delta"]
 
@@ -26,8 +27,8 @@ __all__ = ["Delta", "delta"]
 _EXPONENTS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Delta(Window):
+@dataclass(frozen=True, slots=True, repr=False)
+class Delta(OfColumn):
     """A window of rows whose column is near. Made by `delta`.
 
     Attributes:
@@ -36,11 +37,8 @@ class Delta(Window):
             spells.
     """
 
-    column: str
     width: Length
 
-    by_position: ClassVar[bool] = True
-    chained: ClassVar[bool] = True
     needs_row: ClassVar[bool] = True
     keys: ClassVar[tuple[str, ...]] = ("delta", "width")
     form: ClassVar[str] = "delta:COLUMN:WIDTH"
@@ -60,11 +58,6 @@ class Delta(Window):
     def explained(self) -> str:
         """By the column."""
         return f"back to the first row whose {self.column!r} is too far, in one pass"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     def starts(self, order: Order) -> Any:
         """The first row that is near."""
@@ -105,7 +98,7 @@ class Delta(Window):
     def of_document(cls, given: Mapping[str, Any]) -> Self:
         """By `delta`."""
         width = _width(_of_text(given.get("width")))
-        made = cls(flag_name(given["delta"], "delta"), width)
+        made = cls(column_of_call(given["delta"], "delta"), width)
         return cls(made.column, made.width)
 
     def __repr__(self) -> str:
@@ -181,7 +174,7 @@ def delta(
                 f"delta({column!r}, {width!r}) is a window, and {name}={given!r} "
                 f"belongs in its aggregations: sw.sum('x', {name}={given!r})"
             )
-    return Delta(flag_name(column, "delta"), _width(width))
+    return Delta(column_of_call(column, "delta"), _width(width))
 
 
 def _width(given: Any) -> Length:

@@ -1,42 +1,22 @@
 """`Landmark`: everything since a flag."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length
-from slidewise.spec.windows.base import (
-    Order,
-    QueryTicks,
-    Slide,
-    Ticks,
-    Window,
-    flag_name,
-)
+from slidewise.spec.windows.base import Order, QueryTicks, Slide, Ticks
+from slidewise.spec.windows.of_column import OfColumn, column_of_call
 
 __all__ = ["Landmark", "landmark"]
 
 
-@dataclass(frozen=True, slots=True)
-class Landmark(Window):
-    """A window from the last row with a flag on. Made by `landmark`.
+@dataclass(frozen=True, slots=True, repr=False)
+class Landmark(OfColumn):
+    """A window from the last row with a flag on. Made by `landmark`."""
 
-    Attributes:
-        column: The column of flags.
-    """
-
-    column: str
-
-    by_position: ClassVar[bool] = True
-    chained: ClassVar[bool] = True
     keys: ClassVar[tuple[str, ...]] = ("landmark",)
     form: ClassVar[str] = "landmark:COLUMN"
-
-    @property
-    def label(self) -> str:
-        """With the column."""
-        return f"landmark_{self.column}"
 
     @property
     def interval(self) -> str:
@@ -47,11 +27,6 @@ class Landmark(Window):
     def explained(self) -> str:
         """By the flag."""
         return f"from the last row where {self.column!r} is true"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of flags."""
-        return (self.column,)
 
     def starts(self, order: Order) -> Any:
         """The last flag."""
@@ -71,19 +46,6 @@ class Landmark(Window):
         """The slide and the flag."""
         kind, amount = slide
         return QueryTicks(f"landmark_{kind}", amount, amount, flag)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The column."""
-        return {"landmark": self.column}
-
-    @classmethod
-    def of_document(cls, given: Mapping[str, Any]) -> Self:
-        """By `landmark`."""
-        return cls(landmark(given["landmark"]).column)
-
-    def __repr__(self) -> str:
-        return f"landmark({self.column!r})"
 
 
 def landmark(flag: str) -> Landmark:
@@ -117,4 +79,4 @@ def landmark(flag: str) -> Landmark:
         >>> out["n_landmark_reset"].to_pylist()
         [1, 1, 2]
     """
-    return Landmark(flag_name(flag, "landmark"))
+    return Landmark(column_of_call(flag, "landmark"))

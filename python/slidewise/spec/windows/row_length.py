@@ -1,35 +1,22 @@
 """`RowLength`: windows whose length is in a column."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from slidewise.errors import Argument, SpecError
-from slidewise.spec.windows.base import Order, Window, does_not_apply, flag_name
+from slidewise.spec.windows.base import Order, Window, does_not_apply
+from slidewise.spec.windows.of_column import OfColumn, column_of_call
 
 __all__ = ["RowLength", "length"]
 
 
-@dataclass(frozen=True, slots=True)
-class RowLength(Window):
-    """A window whose length each row gives. Made by `length`.
+@dataclass(frozen=True, slots=True, repr=False)
+class RowLength(OfColumn):
+    """A window whose length each row gives. Made by `length`."""
 
-    Attributes:
-        column: The column of lengths.
-    """
-
-    column: str
-
-    by_position: ClassVar[bool] = True
-    chained: ClassVar[bool] = True
     needs_row: ClassVar[bool] = True
     keys: ClassVar[tuple[str, ...]] = ("length",)
     form: ClassVar[str] = "length:COLUMN"
-
-    @property
-    def label(self) -> str:
-        """With the column."""
-        return f"length_{self.column}"
 
     @property
     def interval(self) -> str:
@@ -40,11 +27,6 @@ class RowLength(Window):
     def explained(self) -> str:
         """By the column."""
         return f"its start is found by {self.column!r} of each row"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of lengths."""
-        return (self.column,)
 
     @property
     def holds_its_row(self) -> bool:
@@ -87,19 +69,6 @@ class RowLength(Window):
             "has to keep rows: call rolling, or give windows of a length"
         )
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The column."""
-        return {"length": self.column}
-
-    @classmethod
-    def of_document(cls, given: Mapping[str, Any]) -> Self:
-        """By `length`."""
-        return cls(length(given["length"]).column)
-
-    def __repr__(self) -> str:
-        return f"length({self.column!r})"
-
 
 def length(column: str) -> RowLength:
     """A length per row, from a column: for `rolling` over tables, and Spark in batch.
@@ -130,4 +99,4 @@ def length(column: str) -> RowLength:
         >>> out["n_length_w"].to_pylist()
         [1, 2, None, 2]
     """
-    return RowLength(flag_name(column, "length"))
+    return RowLength(column_of_call(column, "length"))

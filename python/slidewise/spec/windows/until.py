@@ -1,45 +1,25 @@
 """`Until`: windows that a flag closes, and `Open`, the one that none has closed yet."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length
-from slidewise.spec.windows.base import (
-    Order,
-    QueryTicks,
-    Slide,
-    Ticks,
-    Window,
-    flag_name,
-)
+from slidewise.spec.windows.base import Order, QueryTicks, Slide, Ticks, Window
+from slidewise.spec.windows.of_column import OfColumn, column_of_call
 
 __all__ = ["Open", "Until", "until"]
 
 
-@dataclass(frozen=True, slots=True)
-class Until(Window):
-    """Windows that a row with a flag closes. Made by `until`.
-
-    Attributes:
-        column: The column of flags.
-    """
-
-    column: str
+@dataclass(frozen=True, slots=True, repr=False)
+class Until(OfColumn):
+    """Windows that a row with a flag closes. Made by `until`."""
 
     per_row: ClassVar[bool] = False
-    by_position: ClassVar[bool] = True
-    chained: ClassVar[bool] = True
     leaves_whole: ClassVar[bool] = True
     heading: ClassVar[str] = "hopping"
     keys: ClassVar[tuple[str, ...]] = ("until",)
     form: ClassVar[str] = "until:COLUMN"
-
-    @property
-    def label(self) -> str:
-        """With the column."""
-        return f"until_{self.column}"
 
     @property
     def interval(self) -> str:
@@ -50,11 +30,6 @@ class Until(Window):
     def explained(self) -> str:
         """By the flag."""
         return f"a row where {self.column!r} is true closes a window"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of flags."""
-        return (self.column,)
 
     def starts(self, order: Order) -> Any:
         """After the flag before."""
@@ -88,39 +63,13 @@ class Until(Window):
         """The flag."""
         return QueryTicks("until", 1, 1, flag)
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The column."""
-        return {"until": self.column}
 
-    @classmethod
-    def of_document(cls, given: Mapping[str, Any]) -> Self:
-        """By `until`."""
-        return cls(until(given["until"]).column)
-
-    def __repr__(self) -> str:
-        return f"until({self.column!r})"
-
-
-@dataclass(frozen=True, slots=True)
-class Open(Window):
+@dataclass(frozen=True, slots=True, repr=False)
+class Open(OfColumn):
     """The rows since the last row with a flag: what a query of `Until` answers."""
 
-    column: str
-
-    by_position: ClassVar[bool] = True
-    chained: ClassVar[bool] = True
+    keys: ClassVar[tuple[str, ...]] = ("until",)
     leaves_whole: ClassVar[bool] = True
-
-    @property
-    def label(self) -> str:
-        """That of `Until`."""
-        return f"until_{self.column}"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of flags."""
-        return (self.column,)
 
     def starts(self, order: Order) -> Any:
         """After the last flag, also if it is the row's own."""
@@ -129,9 +78,6 @@ class Open(Window):
     def with_row(self) -> Until:
         """The row of a query belongs to the window that it closes."""
         return Until(self.column)
-
-    def __repr__(self) -> str:
-        return f"until({self.column!r})"
 
 
 def until(flag: str) -> Until:
@@ -164,4 +110,4 @@ def until(flag: str) -> Until:
         >>> out["window_end"].to_pylist(), out["n"].to_pylist()
         ([2, 5], [2, 1])
     """
-    return Until(flag_name(flag, "until"))
+    return Until(column_of_call(flag, "until"))
