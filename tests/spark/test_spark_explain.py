@@ -138,3 +138,10 @@ def test_markers_are_dropped(trips: Any) -> None:
     marked = trips.selectExpr("*", "if(x < 10, true, if(x < 20, false, null)) end")
     frame = rolling(marked, **CALL, aggs={"n": sw.count()}, marker="end")
     assert frame.count() == 50
+
+
+def test_empty_asks_for_hopping_windows() -> None:
+    """With the same keywords as for tables: they are refused for the table alone."""
+    request: Any = {"windows": ["1h", "2h"], "empty": True}
+    with pytest.raises(sw.SpecError, match="is not a PySpark DataFrame"):
+        explain(object(), on="t", aggs={"n": sw.count()}, **request)

@@ -1,5 +1,6 @@
 """A `Spec` in place of keywords, in every function that takes them."""
 
+import inspect
 import pickle
 from typing import Any
 
@@ -63,6 +64,35 @@ def test_hopping_takes_a_spec() -> None:
     spec = sw.Spec(**HOPS)
     assert sw.hopping(ROWS, spec).equals(sw.hopping(ROWS, **HOPS))
     assert sw.explain(ROWS, spec) == sw.explain(ROWS, **HOPS)
+
+
+KEYWORDS = {*inspect.signature(sw.Spec).parameters}
+OF_HOPPING = {"window", "every", "empty"}
+OF_ROLLING = {"ties", "arrival", "exclude"}
+
+
+@pytest.mark.parametrize(
+    ("function", "others"),
+    [
+        (sw.rolling, OF_HOPPING),
+        (sw.hopping, OF_ROLLING),
+        (sw.explain, set()),
+        (sw.KeyedWindows, set()),
+    ],
+)
+def test_functions_take_every_keyword_of_a_spec(
+    function: Any, others: set[str]
+) -> None:
+    taken = inspect.signature(function).parameters
+    assert KEYWORDS - others == KEYWORDS & taken.keys()
+    for name in KEYWORDS - others:
+        given = inspect.signature(sw.Spec).parameters[name]
+        assert taken[name].default == given.default, name
+
+
+def test_explain_takes_names_and_fill() -> None:
+    request: Any = ROLLS | {"names": "{window}_{agg}", "prefix": "a_", "fill": 0}
+    assert sw.explain(ROWS, **request) == sw.explain(ROWS, sw.Spec(**request))
 
 
 def test_a_spec_and_keywords_contradict_each_other() -> None:

@@ -21,9 +21,9 @@ from slidewise.spec.spec import (
     HoppingLike,
     RollingLike,
     Spec,
+    are_of_hopping,
     given_keywords,
 )
-from slidewise.spec.windows.parse import are_hopping
 from slidewise.table.asof import PointColumns, columns_of_points
 
 if TYPE_CHECKING:
@@ -340,8 +340,8 @@ def explain(
         df: DataFrame, batch or streaming.
         spec: `slidewise.Spec`, in place of the arguments that make one, or
             `slidewise.Features`, whose Specs are described one after another.
-        arguments: The other arguments of `rolling`, or of `hopping` if `window` is
-            among them.
+        arguments: The other arguments of `rolling`; or of `hopping` if `window`,
+            `every` or `empty` is among them, or one of `windows` is not per row.
 
     Returns:
         str, several lines.
@@ -358,8 +358,7 @@ def explain(
         >>> print(explain(df, on="t", windows="1h",
         ...               aggs={"n": sw.count()}))  # doctest: +SKIP
     """
-    hops = {"window", "every"}.intersection(arguments)
-    is_hopping = hops or are_hopping(arguments.get("windows"))
+    is_hopping = are_of_hopping(given_keywords(arguments))
     if isinstance(spec, Spec | Features):
         is_hopping = spec.is_hopping
     call: Callable[..., Any] = hopping if is_hopping else rolling

@@ -54,6 +54,7 @@ __all__ = [
     "HoppingLike",
     "RollingLike",
     "Spec",
+    "are_of_hopping",
     "check_column_name",
     "check_columns",
     "derive",
@@ -207,7 +208,7 @@ class Spec:
             raise SpecError("the arguments of this Spec are not known: it was derived")
         given = self._given | {"aggs": self._given_aggs}
         # Lengths alone would be those of rolling.
-        if self.is_hopping and not _is_hopping(given):
+        if self.is_hopping and not are_of_hopping(given):
             given["empty"] = self.empty
         return given
 
@@ -518,7 +519,7 @@ def from_keywords(
     ):
         needed.remove(window)
     if is_hopping is None:
-        is_hopping = _is_hopping(request)
+        is_hopping = are_of_hopping(request)
     missing = [name for name in needed if name not in request]
     if missing:
         names = ", ".join(f"{name}=" for name in missing)
@@ -540,9 +541,14 @@ def from_keywords(
     return Spec._made(request, is_hopping=is_hopping)
 
 
-def _is_hopping(request: Mapping[str, Any]) -> bool:
-    """Whether keywords are those of `hopping`, not of `rolling`."""
-    hops = {"window", "every", "empty"}.intersection(request)
+def are_of_hopping(request: Mapping[str, Any]) -> bool:
+    """Whether keywords are those of `hopping`, not of `rolling`.
+
+    Example:
+        >>> are_of_hopping({"windows": ["1h"]}), are_of_hopping({"window": "1h"})
+        (False, True)
+    """
+    hops = set(NOT_OF_ROLLING).intersection(request)
     return bool(hops) or are_hopping(request.get("windows"))
 
 

@@ -85,6 +85,9 @@ def explain(
     exclude: str | None = None,
     overflow: str = "raise",
     empty: bool = False,
+    names: str | None = None,
+    prefix: str = "",
+    fill: Any = None,
     threads: int | None = None,
 ) -> str:
     """Explains how `rolling` or `hopping` computes a table, and estimates the cost.
@@ -112,6 +115,9 @@ def explain(
         offset: How much earlier windows end, or for `hopping` where the grid begins.
         overflow: "raise" or "null".
         empty: Whether `hopping` includes windows without rows.
+        names: The names of result columns.
+        prefix: The text before each of them.
+        fill: A value in place of null results.
         threads: The number of threads; by default as for `rolling`.
 
     Returns:
@@ -144,8 +150,8 @@ def explain(
     source = Source(frame(collected(table)))
     number = resolve_threads(threads, source.length)
     lines: list[str] = []
-    names = [f"{name}:" for name in spec.parts] if isinstance(spec, Features) else [""]
-    for name, part in zip(names, parts_of(spec), strict=True):
+    titles = [f"{name}:" for name in spec.parts] if isinstance(spec, Features) else [""]
+    for name, part in zip(titles, parts_of(spec), strict=True):
         require(source, part.columns)
         own = wrap_lines(_lines(UniqueRows.of(source, part), part, number))
         lines += [name, *(f"  {line}" for line in own)] if name else own
