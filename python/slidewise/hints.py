@@ -149,14 +149,14 @@ def _by_name(
 
 def _named(values: Sequence[Any], named: Sequence[str]) -> Iterator[str]:
     """Arguments by position, each with the name that it probably means."""
-    left = list(named)
-    lengths = next((name for name in left if name in ("windows", "window")), "")
+    rest = list(named)
+    lengths = next((name for name in rest if name in ("windows", "window")), "")
     for at, value in enumerate(values):
-        name = left[0] if left else "?"
-        if lengths in left and "aggs" in left and at:
+        name = rest[0] if rest else "?"
+        if lengths in rest and "aggs" in rest and at:
             name = "aggs" if isinstance(value, Mapping) else lengths
-        if name in left:
-            left.remove(name)
+        if name in rest:
+            rest.remove(name)
         yield f"{name}={value!r:.60}"
 
 

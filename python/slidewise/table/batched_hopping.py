@@ -135,7 +135,7 @@ class _Hopping:
             dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
         )
         self._rows = [empty_table(schema).select(self._input_columns)]
-        self._kept = self._count = 0
+        self._needed = self._count = 0
         # The end of the last emitted window of the current run.
         self._emitted: int | None = None
 
@@ -146,8 +146,8 @@ class _Hopping:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough new rows to compute them with those kept."""
-        return self._count >= max(self._min_rows, self._kept)
+        """Whether there are enough new rows to compute them with those still needed."""
+        return self._count >= max(self._min_rows, self._needed)
 
     def emit_ready(self, *, done: bool = False) -> Iterator[pa.Table]:
         """Yields the windows that are over; all windows if `done`."""
@@ -179,15 +179,15 @@ class _Hopping:
             needed.append(passed.starts[-1].as_py())
         bound = min(tick for tick in needed if tick is not None)
         start = int(pc.index(codes, codes[-1]).as_py())
-        kept = rows.slice(start).filter(pc.greater_equal(ticks.slice(start), bound))
-        self._rows = [kept.combine_chunks()]
-        self._kept, self._count = kept.num_rows, 0
+        rest = rows.slice(start).filter(pc.greater_equal(ticks.slice(start), bound))
+        self._rows = [rest.combine_chunks()]
+        self._needed, self._count = rest.num_rows, 0
 
     def _fresh(self, windows: Windows, runs: pa.Array, first: pa.Scalar) -> pa.Array:
         """The windows that have not been emitted."""
         if self._emitted is None:
             return pa.repeat(pa.scalar(True), len(runs))
-        # The rows kept come first, and belong to one run.
+        # Rows that are still needed come first, and belong to one run.
         later = pc.greater(windows.ends, self._emitted)
         return pc.or_(later, pc.not_equal(runs, first))
 

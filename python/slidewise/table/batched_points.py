@@ -231,7 +231,7 @@ class _Points:
         if done:
             return
         points = copied(points.slice(ready))
-        rows = copied(rows.slice(self._kept(rows, points)))
+        rows = copied(rows.slice(self._first_needed(rows, points)))
         self._rows, self._waiting = [rows], [points]
         self._count, self._held = 0, len(rows) + len(points)
 
@@ -243,20 +243,20 @@ class _Points:
         end = self._ticks(self._latest)[0].as_py() - self._reach.ahead
         return first_from(self._ticks(points), end, start)
 
-    def _kept(self, rows: pa.Table, waiting: pa.Table) -> int:
+    def _first_needed(self, rows: pa.Table, waiting: pa.Table) -> int:
         """The first row that is still needed."""
         start = open_run(rows, self._runs, self._latest)
         if self._by_keys:
             return start
         ticks = self._ticks(rows)
         earliest = self._ticks(waiting if len(waiting) else self._latest)[0].as_py()
-        kept = first_from(ticks, earliest - self._reach.back, start)
+        first = first_from(ticks, earliest - self._reach.back, start)
         if not self._reach.rows:
-            return kept
+            return first
         if self._runs != self._spec.by:
             return start  # its keys are mixed
         last = first_from(ticks, earliest, start)
-        return min(kept, max(start, last - self._reach.rows))
+        return min(first, max(start, last - self._reach.rows))
 
     def _ticks(self, rows: pa.Table) -> pa.Array:
         name = self._spec.on

@@ -188,19 +188,19 @@ def whole_keys(
     `compute` is `rolling_spec` or `hopping_spec`; the results have the schema.
     """
     held: list[pa.Table] = []
-    count = kept = 0
+    count = rest = 0
     for batch in batches:
         held.append(pa.Table.from_batches([batch]))
         count += batch.num_rows
-        if count < max(order.min_rows, 2 * kept):
+        if count < max(order.min_rows, 2 * rest):
             continue
         rows = pa.concat_tables(held).combine_chunks()
         start = open_run(rows, order.runs_of(spec))
         if start:
             results = compute(rows.slice(0, start), spec, threads=1)
             yield results.select(schema.names).cast(schema)
-        left = rows.slice(start)
-        held, count, kept = [left], left.num_rows, left.num_rows
+        held, rest = [rows.slice(start)], len(rows) - start
+        count = rest
     if count:
         rows = pa.concat_tables(held).combine_chunks()
         results = compute(rows, spec, threads=1)
@@ -241,15 +241,15 @@ class _Rolling:
         if not done and end:
             start = open_run(seen, self._runs)
             ready = max(history, self._ready(seen, start))
-            keep = self._kept(seen, start, ready)
+            keep = self._first_needed(seen, start, ready)
         else:
             ready = end
         if ready > history:
             answered = rows.slice(0, ready - history)
             yield self._with_results(answered, seen, history, ready)
         self._past = copied(seen.slice(keep, ready - keep))
-        left = rows.slice(ready - history)
-        self._waiting, self._count = [copied(left)], left.num_rows
+        rest = rows.slice(ready - history)
+        self._waiting, self._count = [copied(rest)], len(rest)
 
     def _ready(self, seen: pa.Table, start: int) -> int:
         """The end of the rows whose windows are over, at or after `start`."""
@@ -261,7 +261,7 @@ class _Rolling:
             return len(ticks)
         return first_from(ticks, ticks[-1].as_py() - self._reach.ahead, start)
 
-    def _kept(self, seen: pa.Table, start: int, ready: int) -> int:
+    def _first_needed(self, seen: pa.Table, start: int, ready: int) -> int:
         """The first row that is still needed."""
         if self._spec.arrival is not None:
             return start

@@ -231,9 +231,9 @@ def _area(
     """Areas up to the ends, or means, from those up to the last entries."""
     agg, (area, first, first_value, last, value, ends) = source.agg, answers
     since = first
-    left = pc.subtract(ends, last).cast(_FLOAT64, safe=False)
-    held = pc.multiply(value.cast(_FLOAT64, safe=False), left)
-    area = pc.if_else(pc.equal(left, 0), area, pc.add(area, held))
+    rest = pc.subtract(ends, last).cast(_FLOAT64, safe=False)
+    held = pc.multiply(value.cast(_FLOAT64, safe=False), rest)
+    area = pc.if_else(pc.equal(rest, 0), area, pc.add(area, held))
     if before is not None:
         carried, since = area_from_start(agg, before, first, first_value, ends)
         area = pc.add(pc.coalesce(area, 0.0), carried)
@@ -345,5 +345,5 @@ def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
     lengths = lengths.sort_by("list").column("list_count").fill_null(0)
     ends = pc.cumulative_sum(lengths.combine_chunks().cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    kept = rows.values.take(first.column("place_min").combine_chunks())
-    return pa.ListArray.from_arrays(offsets, kept)
+    firsts = rows.values.take(first.column("place_min").combine_chunks())
+    return pa.ListArray.from_arrays(offsets, firsts)
