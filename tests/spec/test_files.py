@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import own_aggregations as own
 import pytest
 from seeds import SEED
@@ -481,3 +482,16 @@ def test_a_path_is_no_other_object(path: object) -> None:
         sw.Spec.load(path)  # type: ignore[arg-type]
     with pytest.raises(sw.SpecError, match="is a path, such as"):
         spec.save(path)  # type: ignore[arg-type]
+
+
+def test_arrays_of_numpy_are_written_as_lists() -> None:
+    spec = sw.Spec(
+        on="t",
+        by=np.array(["k", "m"]),  # type: ignore[arg-type]
+        windows=np.array([1, 2]),
+        unique_by=np.array(["id"]),  # type: ignore[arg-type]
+        aggs={"n": sw.count()},
+    )
+    assert sw.Spec.from_json(spec.to_json()) == spec
+    assert '"by": ["k", "m"],\n  "windows": [1, 2]' in spec.to_json()
+    assert '"unique_by": ["id"]' in spec.to_json()

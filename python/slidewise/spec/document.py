@@ -87,8 +87,8 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """What JSON does not know: sequences, and numbers of numpy."""
-    return value.item() if hasattr(value, "item") else [*value]
+    """What JSON does not know: sequences, and numbers and arrays of numpy."""
+    return value.tolist() if hasattr(value, "tolist") else [*value]
 
 
 def keywords_of(document: object, known: Sequence[str]) -> dict[str, Any]:
