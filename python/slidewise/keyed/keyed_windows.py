@@ -198,21 +198,11 @@ class KeyedWindows(ReadCalls):
         deletes: str | None = None,
         schema: pa.Schema | Mapping[str, pa.DataType | str] | None = None,
     ) -> None:
-        request = given_keywords(locals())
-        specs = given_specs(spec, request, "KeyedWindows")
-        options: dict[str, Any] = {
-            "emit": emit,
-            "late": late,
-            "late_rows": late_rows,
-            "ahead": ahead,
-            "idle": idle,
-            "clock": Clock.given(clock, ahead, idle),
-            "changed": changed,
-            "valid_until": valid_until,
-            "keep": keep,
-            "then_by": then_by,
-            "deletes": deletes,
-        }
+        arguments = locals()
+        specs = given_specs(spec, given_keywords(arguments), "KeyedWindows")
+        options = {name: arguments[name] for name in _OF_THE_STREAM}
+        del options["schema"]
+        options["clock"] = Clock.given(clock, ahead, idle)
         state = State()
         made = (
             FeatureWindows(specs, options, state)

@@ -15,12 +15,25 @@ def given_spec(
     spec: Spec | None,
     request: Mapping[str, Any],
     caller: str,
+    way_out: str,
     is_hopping: bool | None = None,
 ) -> Spec:
-    """Gives the Spec of a call, from a Spec or from keywords.
+    """As `given_specs`, for a function that does not take Features: see `only_spec`."""
+    made = given_specs(only_spec(spec, caller, way_out), request, caller, is_hopping)
+    assert isinstance(made, Spec), "Features are refused"
+    return made
+
+
+def given_specs(
+    specs: Spec | Features | None,
+    request: Mapping[str, Any],
+    caller: str,
+    is_hopping: bool | None = None,
+) -> Spec | Features:
+    """Gives the Spec or Features of a call, from these or from keywords.
 
     Args:
-        spec: The Spec, or None.
+        specs: The Spec, the Features, or None.
         request: The keywords, as `given_keywords` gives them.
         caller: The function, for messages.
         is_hopping: Whether it takes windows of `hopping`, or of `rolling`; None for
@@ -30,45 +43,32 @@ def given_spec(
         SpecError: If there are both, or one is wrong.
         TypeError: If a keyword is unknown.
     """
-    if spec is None:
+    if specs is None:
         return from_keywords(request, caller, is_hopping)
-    if not isinstance(spec, Spec):
+    if not isinstance(specs, Spec | Features):
         raise SpecError(
             f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
-            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r:.200}"
-            + f": give it by name, on={spec!r:.60}"
-            * isinstance(spec, str)
+            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {specs!r:.200}"
+            + f": give it by name, on={specs!r:.60}"
+            * isinstance(specs, str)
         )
     if request:
         names = ", ".join(f"{name}=" for name in request)
+        whose, either = "Spec", "a Spec"
+        if isinstance(specs, Features):
+            whose, either = "Specs of the Features", "Features"
         raise SpecError(
-            f"{names} belong{'s' * (len(request) == 1)} in the Spec: give a Spec or "
-            "keywords, not both"
+            f"{names} belong{'s' * (len(request) == 1)} in the {whose}: give {either} "
+            "or keywords, not both"
         )
-    refuse_group(spec.names)
-    if is_hopping is not None and spec.is_hopping != is_hopping:
+    if isinstance(specs, Features):
+        return specs
+    refuse_group(specs.names)
+    if is_hopping is not None and specs.is_hopping != is_hopping:
         kind, other = "one per row", "rolling"
-        if spec.is_hopping:
+        if specs.is_hopping:
             kind, other = "not one per row", "hopping"
         raise SpecError(f"the windows of the Spec are {kind}: give it to {other}")
-    return spec
-
-
-def given_specs(
-    specs: Spec | Features | None,
-    request: Mapping[str, Any],
-    caller: str,
-    is_hopping: bool | None = None,
-) -> Spec | Features:
-    """As `given_spec`, for a function that takes Features, too."""
-    if not isinstance(specs, Features):
-        return given_spec(specs, request, caller, is_hopping)
-    if request:
-        names = ", ".join(f"{name}=" for name in request)
-        raise SpecError(
-            f"{names} belong{'s' * (len(request) == 1)} in the Specs of the Features: "
-            "give Features or keywords, not both"
-        )
     return specs
 
 

@@ -18,7 +18,7 @@ from slidewise.frames.base import Frame, Result, require
 from slidewise.frames.lazy import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Length, WindowLike
-from slidewise.spec.given import given_spec, only_spec
+from slidewise.spec.given import given_spec
 from slidewise.spec.outputs import column_of
 from slidewise.spec.query import Query
 from slidewise.spec.spec import EveryLike, HoppingLike, Spec, given_keywords
@@ -164,10 +164,8 @@ def hopping(
     request = given_keywords(locals())
     if spec is None and on is None:
         refuse_without_on(table)
-    spec = only_spec(
-        spec, "hopping", "they have a result per row: give them to rolling"
-    )
-    spec = given_spec(spec, request, "hopping", is_hopping=True)
+    way_out = "they have a result per row: give them to rolling"
+    spec = given_spec(spec, request, "hopping", way_out, is_hopping=True)
     return hopping_spec(table, spec, threads=threads)
 
 

@@ -16,7 +16,7 @@ from slidewise.hints import with_hints
 from slidewise.keyed import KeyedWindows
 from slidewise.keyed.options import Options
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.given import given_spec, only_spec
+from slidewise.spec.given import given_spec
 from slidewise.spec.spec import Spec
 from slidewise.table.hopping import hopping_spec
 from slidewise.table.rolling import rolling_spec
@@ -104,8 +104,7 @@ def check_stream(
         >>> rows = pa.table({"t": [1, 2, 9, 4], "card": [*"ABAA"], "x": [5, 7, 2, 1]})
         >>> check_stream(spec, rows, late=3, runs=5)
     """
-    spec = only_spec(spec, "check_stream", "check each Spec by itself")
-    spec = given_spec(spec, {}, "check_stream")
+    spec = given_spec(spec, {}, "check_stream", "check each Spec by itself")
     _refuse(spec, runs, late_rows)
     options = {
         "late_rows": late_rows,
