@@ -78,9 +78,10 @@ def hopping_attributes(given: Mapping[str, Any]) -> dict[str, Any]:
     refuse_own_windows(aggs)
     refuse_row_needed(aggs)
     of_windows = ("window", "windows", "every", "offset", "empty", "closed")
+    windows = hopping_windows(*(given[name] for name in of_windows))
     several = given["windows"] is not None
     return _shared(given, aggs, several=several) | {
-        "windows": hopping_windows(*(given[name] for name in of_windows)),
+        "windows": windows,
         "ties": "peers",
         "arrival": None,
         "empty": given["empty"],
