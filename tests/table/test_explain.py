@@ -134,6 +134,8 @@ def test_the_core_computes_each_kind() -> None:
         "max": "extremes",
         "variance": "moments",
         "last": "ends",
+        "area previous": "areas",
+        "decayed_mean 60 1": "decays",
         "mode": "values",
         "skewness": "combines",
         "native:0": "combines",

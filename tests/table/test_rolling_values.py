@@ -222,3 +222,22 @@ def test_views_are_keys_of_hopping_windows(kind):
         found = sw.hopping(table, on="t", by="k", aggs={"n": sw.count()}, **query)
         assert found.schema.field("k").type == kind
         assert set(found["k"].to_pylist()) == set(keys.to_pylist())
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_extremes_of_integers_that_ascend_are_those_of_the_window(
+    missing: bool,
+) -> None:
+    numbers = [3, 3, 4, None if missing else 4, 9, 1, 2, 2, 7, 8]
+    keys = ["a"] * 5 + ["b"] * 5
+    table = pa.table({"t": list(range(10)), "k": keys, "n": numbers})
+    aggs = {"hi": sw.max("n"), "lo": sw.min("n"), "end": sw.last("n")}
+    out = sw.rolling(table, on="t", by="k", windows=3, aggs=aggs)
+    assert out["hi_3"].to_pylist() == [3, 3, 4, 4, 9, 1, 2, 2, 7, 8]
+    assert out["lo_3"].to_pylist() == [3, 3, 3, 3, 4, 1, 1, 1, 2, 2]
+    assert out["end_3"].to_pylist() == out["hi_3"].to_pylist()
+    # Not in order over all keys, nor within one.
+    mixed = table.set_column(2, "n", pa.array([5, 4, 6, 5, 5, 3, 1, 2, 0, 9]))
+    out = sw.rolling(mixed, on="t", by="k", windows=3, aggs=aggs)
+    assert out["hi_3"].to_pylist() == [5, 5, 6, 6, 6, 3, 3, 3, 2, 9]
+    assert out["lo_3"].to_pylist() == [5, 4, 4, 4, 5, 3, 1, 1, 0, 0]

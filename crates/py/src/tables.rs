@@ -122,6 +122,8 @@ pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
         KernelKind::Extremes => "extremes",
         KernelKind::Moments => "moments",
         KernelKind::Ends => "ends",
+        KernelKind::Areas => "areas",
+        KernelKind::Decays => "decays",
         KernelKind::Values => "values",
         KernelKind::Places => "places",
         KernelKind::Registers => "registers",

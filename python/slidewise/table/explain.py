@@ -47,6 +47,8 @@ _KERNELS = {
         "differences of prefix sums, exact on a grid, of distances from a pivot",
         8,
     ),
+    "areas": ("differences of prefix sums of the areas between adjacent values", 15),
+    "decays": ("two stacks over weighted values: nothing is subtracted", 20),
     "values": (
         "a multiset of the values in the window: each enters and leaves once",
         80,

@@ -16,28 +16,33 @@ pub struct Area {
     pub times: [usize; 2],
 }
 
+/// The area between two entries: their values, as bits, and their times.
+#[inline]
+pub fn between(linear: bool, [from, to]: [u64; 2], times: [u64; 2], float: bool) -> Twofold {
+    let ticks = i128::from(times[1] as i64) - i128::from(times[0] as i64);
+    if ticks <= 0 {
+        return Twofold::new(0.0);
+    }
+    let height = match linear {
+        true => {
+            let [from, to] = [from, to].map(|bits| double((bits, float)).by(0.5));
+            from.plus(to)
+        }
+        false => double((from, float)),
+    };
+    let area = height.times(Double::of_integer(ticks));
+    match area.is_finite() {
+        true => Twofold {
+            sum: area.high + 0.0,
+            error: area.low,
+        },
+        false => Twofold::new(height.high * ticks as f64),
+    }
+}
+
 impl Area {
-    /// The area between two entries: their values, as bits, and their times.
-    pub fn between(self, [from, to]: [u64; 2], times: [u64; 2], float: bool) -> Twofold {
-        let ticks = i128::from(times[1] as i64) - i128::from(times[0] as i64);
-        if ticks <= 0 {
-            return Twofold::new(0.0);
-        }
-        let height = match self.linear {
-            true => {
-                let [from, to] = [from, to].map(|bits| double((bits, float)).by(0.5));
-                from.plus(to)
-            }
-            false => double((from, float)),
-        };
-        let area = height.times(Double::of_integer(ticks));
-        match area.is_finite() {
-            true => Twofold {
-                sum: area.high + 0.0,
-                error: area.low,
-            },
-            false => Twofold::new(height.high * ticks as f64),
-        }
+    fn between(self, values: [u64; 2], times: [u64; 2], float: bool) -> Twofold {
+        between(self.linear, values, times, float)
     }
 
     /// The area under the values and times of rows.
@@ -65,26 +70,18 @@ impl Area {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn areas_span_all_times_and_none() {
-        let area = |linear| Area {
-            linear,
-            by: 1,
-            values: [0, 2],
-            times: [4, 6],
-        };
         let bits = [6.0_f64, 2.0].map(f64::to_bits);
         let between = |linear, times: [i64; 2]| {
             let times = times.map(|time| time as u64);
-            area(linear).between(bits, times, true).value()
+            super::between(linear, bits, times, true).value()
         };
         assert_eq!(between(false, [-5, 5]), 60.0);
         assert_eq!(between(true, [-5, 5]), 40.0);
         assert_eq!(between(true, [5, 5]), 0.0);
         assert_eq!(between(false, [i64::MIN, i64::MAX]), 6.0 * 2_f64.powi(64));
         let endless = [f64::INFINITY, 1.0].map(f64::to_bits);
-        assert_eq!(area(false).between(endless, [3, 3], true).value(), 0.0);
+        assert_eq!(super::between(false, endless, [3, 3], true).value(), 0.0);
     }
 }

@@ -40,13 +40,12 @@ impl HalfLife {
     #[inline]
     fn weight(length: u64, tick: u64, time: i64) -> (i64, f64) {
         let (halved, rest) = divided((time.into(), tick), length);
-        let power = halved.saturating_add(1).max(NOWHERE + 1);
-        (power, (rest - 1.0).exp2())
+        weight((halved, rest as f64 / length as f64))
     }
 
     /// The place and the weight of an entry.
     #[inline]
-    pub fn weight_of(self, time: impl FnOnce() -> i64) -> (i64, f64) {
+    fn weight_of(self, time: impl FnOnce() -> i64) -> (i64, f64) {
         match self {
             Self::Time { length, tick } => Self::weight(length, tick, time()),
             Self::Rows(_) => (1, 1.0),
@@ -71,6 +70,7 @@ impl HalfLife {
         let age = i128::from(end) - i128::from(last);
         let (halved, rest) = divided((age, tick), length);
         let halved = halved.clamp(-4096, 4096);
+        let rest = rest as f64 / length as f64;
         shifted(value * (-rest).exp2(), -halved) + 0.0
     }
 
@@ -98,21 +98,62 @@ impl HalfLife {
     }
 }
 
+/// The weight of a time of so many half-lives and a fraction.
+#[inline(always)]
+fn weight((halved, rest): (i64, f64)) -> (i64, f64) {
+    let power = halved.saturating_add(1).max(NOWHERE + 1);
+    (power, (rest - 1.0).exp2())
+}
+
+/// Weights of times one after the other: a division only where a half-life ends.
+#[derive(Debug)]
+pub struct Weights {
+    length: u64,
+    tick: u64,
+    last: i64,
+    halved: i64,
+    rest: u64,
+}
+
+impl Weights {
+    /// With a half-life of `length` ÷ `tick` ticks.
+    pub fn new(length: u64, tick: u64) -> Self {
+        Self {
+            length,
+            tick,
+            last: 0,
+            halved: 0,
+            rest: 0,
+        }
+    }
+
+    /// The power and the fraction, from one half to one, of the weight of a time.
+    #[inline(always)]
+    pub fn of(&mut self, time: i64) -> (i64, f64) {
+        let passed = time.checked_sub(self.last).map(u64::try_from);
+        let ticks = passed.and_then(|passed| passed.ok()?.checked_mul(self.tick));
+        self.last = time;
+        match ticks {
+            Some(ticks) if ticks < self.length - self.rest => self.rest += ticks,
+            _ => (self.halved, self.rest) = divided((time.into(), self.tick), self.length),
+        }
+        weight((self.halved, self.rest as f64 / self.length as f64))
+    }
+}
+
 /// A time of so many ticks over a half-life: the whole number, as near as int64 holds it, and
-/// the fraction. Of 128 bits only where it takes them, as these divide in ten times the time.
+/// the rest. Of 128 bits only where it takes them, as these divide in ten times the time.
 #[inline]
-fn divided((time, tick): (i128, u64), length: u64) -> (i64, f64) {
+fn divided((time, tick): (i128, u64), length: u64) -> (i64, u64) {
     let narrow = i64::try_from(time).ok().zip(i64::try_from(tick).ok());
     let ticks = narrow.and_then(|(time, tick)| time.checked_mul(tick));
     if let (Some(ticks), Ok(length)) = (ticks, i64::try_from(length)) {
-        let rest = ticks.rem_euclid(length) as f64 / length as f64;
-        return (ticks.div_euclid(length), rest);
+        return (ticks.div_euclid(length), ticks.rem_euclid(length) as u64);
     }
     let (ticks, length) = (time * i128::from(tick), i128::from(length));
-    let rest = ticks.rem_euclid(length) as f64 / length as f64;
     let whole = ticks.div_euclid(length);
     let whole = whole.clamp(i64::MIN.into(), i64::MAX.into());
-    (whole as i64, rest)
+    (whole as i64, ticks.rem_euclid(length) as u64)
 }
 
 /// `value · 2^power`: also of the largest values, whose result is a float or zero.
@@ -178,9 +219,9 @@ pub struct Decay {
 
 /// A sum relative to its place.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
-    pub place: i64,
-    pub sum: Twofold,
+struct Part {
+    place: i64,
+    sum: Twofold,
 }
 
 impl Part {
@@ -198,7 +239,7 @@ impl Part {
 
     /// The part of one value, given its place and weight.
     #[inline(always)]
-    pub fn of_one(value: f64, (place, weight): (i64, f64)) -> Self {
+    fn of_one(value: f64, (place, weight): (i64, f64)) -> Self {
         let product = Double::product(value, weight);
         let sum = match product.is_finite() {
             true => Twofold {
@@ -211,14 +252,14 @@ impl Part {
     }
 
     /// The part without values.
-    pub fn nothing(half_life: HalfLife) -> Self {
+    fn nothing(half_life: HalfLife) -> Self {
         let (place, sum) = (half_life.nowhere(), Twofold::EMPTY);
         Self { place, sum }
     }
 
     #[inline(always)]
     #[must_use]
-    pub fn joined(self, later: Self, half_life: HalfLife) -> Self {
+    fn joined(self, later: Self, half_life: HalfLife) -> Self {
         let nowhere = half_life.nowhere();
         if self.place == nowhere || later.place == nowhere {
             return if self.place == nowhere { later } else { self };
@@ -345,16 +386,25 @@ impl DecayedSquares {
 /// The mean of weighted values.
 pub fn mean(words: &[u64], sum: usize, weights: usize) -> f64 {
     let [sum, weights] = [sum, weights].map(|at| Part::of(words, at).sum);
-    mean_of(sum, weights)
+    ratio(sum, weights)
 }
 
-/// Likewise, of their sum and that of the weights.
+/// A sum over a weight, rounded once.
+fn ratio(sum: Twofold, weight: Twofold) -> f64 {
+    let exact = Double::from(sum).over(Double::from(weight));
+    match exact.is_finite() {
+        true => exact.rounded(),
+        false => sum.value() / weight.value(),
+    }
+}
+
+/// Likewise of a sum far from the largest float, or of infinities and NaN.
 #[inline(always)]
-pub fn mean_of(sum: Twofold, weights: Twofold) -> f64 {
-    let mean = Double::from(sum).over(Double::from(weights));
-    match mean.is_finite() {
-        true => mean.rounded(),
-        false => sum.value() / weights.value(),
+pub fn ratio_within(sum: Twofold, weight: Twofold) -> f64 {
+    let exact = Double::from(sum).over(Double::from(weight));
+    match exact.is_finite() {
+        true => exact.rounded() + 0.0,
+        false => sum.sum,
     }
 }
 
@@ -370,17 +420,7 @@ pub fn sum(words: &[u64], at: usize, half_life: HalfLife, last: i64) -> f64 {
     };
     // The place is the power of its weight.
     let (_, weight) = HalfLife::weight(length, tick, last);
-    sum_at(sum, weight)
-}
-
-/// Likewise, given the weight of the latest entry.
-#[inline(always)]
-pub fn sum_at(sum: Twofold, weight: f64) -> f64 {
-    let exact = Double::from(sum).over(Double::sum(weight, 0.0));
-    match exact.is_finite() {
-        true => exact.rounded(),
-        false => sum.value() / weight,
-    }
+    ratio(sum, Twofold::new(weight))
 }
 
 /// The weighted squares over the sum of the weights.

@@ -6,7 +6,7 @@
 //! here, and never per item.
 
 pub mod any_word;
-mod area;
+pub mod area;
 pub mod bins;
 pub mod collect;
 pub mod column;

@@ -30,7 +30,7 @@ pub fn times_power(value: f64, power: i64) -> f64 {
 
 /// `2^power` from 2⁻¹⁰²² to 2¹⁰²³, by its bits.
 #[inline(always)]
-fn power_of_two(power: i32) -> f64 {
+pub fn power_of_two(power: i32) -> f64 {
     debug_assert!((-1022..=1023).contains(&power), "{power}");
     f64::from_bits(((1023 + power) as u64) << 52)
 }

@@ -217,6 +217,10 @@ pub enum KernelKind {
     Extremes,
     Moments,
     Ends,
+    /// Sums of the areas between adjacent values.
+    Areas,
+    /// Two stacks over weighted values.
+    Decays,
     /// A multiset of the window's values.
     Values,
     /// A monotonic deque of the rows that may become the extreme one.

@@ -157,6 +157,21 @@ impl Dense<'_> {
         }
     }
 
+    /// Whether integers ascend within a group, where they are not missing.
+    pub fn ascends(&self, group: &[usize]) -> bool {
+        let (Numbers::I64(values), rows) = (&self.numbers, group[0]..group[1]) else {
+            return false;
+        };
+        match &self.presence {
+            None => is_sorted(&values[rows]),
+            Some(presence) => {
+                let all = values[rows.clone()].iter().zip(&presence.present[rows]);
+                all.filter(|(_, there)| **there)
+                    .is_sorted_by_key(|(value, _)| *value)
+            }
+        }
+    }
+
     /// The bits of the present values, one after the other.
     pub fn each_present(&self, take: impl FnMut(u64)) {
         let there = |at: usize| {

@@ -8,9 +8,13 @@
 //!   ([`prefix_sums`])
 //! - extremes, and sums that no grid takes: two stacks, nothing subtracted ([`two_stacks`])
 //! - first and last: the values at the ends
+//! - areas over time: sums of those between adjacent values ([`areas`])
+//! - decayed sums and means: two stacks over weighted values ([`decays`])
 //! - native functions: two stacks over adjacent records ([`native`])
 
+mod areas;
 mod binned_sum;
+mod decays;
 mod native;
 mod ops;
 mod parts;
@@ -18,6 +22,8 @@ mod prefix_sums;
 #[cfg(test)]
 mod prefix_sums_tests;
 mod sink;
+#[cfg(test)]
+mod times_tests;
 mod two_stacks;
 
 use super::frame_bounds::{Closed, FramePointers};
@@ -26,6 +32,8 @@ use super::sorted_view::{Dense, Presence, Sorted};
 use super::{Error, KernelKind, Ranges, Request, Span};
 use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};
+use areas::Areas;
+use decays::WeightedRows;
 use native::{Native, Records};
 use parts::{FoldKind, IndexedAgg, Part, part};
 use sink::ColumnSink;
@@ -87,35 +95,47 @@ pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
         FoldKind::Extreme { .. } => KernelKind::Extremes,
         FoldKind::Moments => KernelKind::Moments,
         FoldKind::End { .. } => KernelKind::Ends,
+        FoldKind::Area { .. } => KernelKind::Areas,
+        FoldKind::Decayed { .. } => KernelKind::Decays,
         FoldKind::Native(_) => KernelKind::Combines,
     })
 }
 
 /// Whether there is a kernel for an aggregation over these columns.
 pub(super) fn supports(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
-    let cells = agg
-        .of
-        .is_some_and(|of| matches!(columns[of].values, Values::Cells(_)));
-    FoldKind::of(agg.kind).is_some() && !cells
+    let inputs = [agg.of, agg.by].into_iter().flatten();
+    let mut columns = inputs.map(|at| &columns[at].values);
+    FoldKind::of(agg.kind).is_some() && !columns.any(|values| matches!(values, Values::Cells(_)))
 }
 
-/// The groups whose values are too large for an aggregation's kernel; `None` without such
-/// groups. The monoid answers them instead. The choice depends on the group's own values
-/// only, so that answers do not depend on other groups.
+/// The groups whose values are too large for an aggregation's kernel, or whose times it does
+/// not take; `None` without such groups. The monoid answers them instead. The choice depends
+/// on the group's own values only, so that answers do not depend on other groups.
 pub(super) fn beyond(
     agg: &AggSpec,
     columns: &[Column<'_, i64>],
     sorted: &Sorted<'_>,
 ) -> Option<Vec<bool>> {
+    let large = too_large(agg, columns, sorted);
+    let unordered = decays::unordered(agg, columns, sorted);
+    match (large, unordered) {
+        (Some(a), Some(b)) => Some(a.iter().zip(b).map(|(a, b)| *a || b).collect()),
+        (a, b) => a.or(b),
+    }
+}
+
+fn too_large(agg: &AggSpec, columns: &[Column<'_, i64>], sorted: &Sorted<'_>) -> Option<Vec<bool>> {
     let column = &columns[agg.of?];
-    let Values::F64(values) = column.values else {
-        return None;
-    };
     // Sums, and squares of distances from any pivot, must not overflow.
     let most = match FoldKind::of(agg.kind)? {
         FoldKind::Sum => 1e290,
         FoldKind::Moments => 1e150,
+        FoldKind::Decayed { .. } => decays::LARGEST,
+        FoldKind::Area { .. } => areas::LARGEST,
         _ => return None,
+    };
+    let Values::F64(values) = column.values else {
+        return None;
     };
     if !any_beyond(values, most) {
         return None;
@@ -154,33 +174,52 @@ pub(super) fn answer(
 ) -> Result<(), Error> {
     let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
         .map(|column| {
-            let used = aggs.iter().any(|(_, agg)| agg.of == Some(column));
+            let used = aggs
+                .iter()
+                .any(|(_, agg)| [agg.of, agg.by].contains(&Some(column)));
             used.then(|| sorted.column(&request.columns[column]))
         })
         .collect();
-    let records = records(aggs, &columns);
+    let folds: Vec<(FoldKind, IndexedAgg)> = aggs
+        .iter()
+        .map(|one| (fold_of(&one.1, &columns, &sorted.starts), *one))
+        .collect();
+    let lifted = Lifted {
+        records: records(aggs, &columns),
+        weighted: decays::weighted(aggs, &columns, &sorted.starts),
+        areas: areas::areas(aggs, &columns),
+    };
     for (index, span) in request.spans.iter().enumerate() {
         let chunks = &mut chunks[index];
         for (at, _) in aggs {
             chunks[*at].assume_all();
         }
-        let mut parts = plan(aggs, &columns, &records);
+        let mut parts = plan(&folds, &columns, &lifted);
         answer_span(request, sorted, (index, *span), &mut parts, chunks, proceed)?;
     }
     Ok(())
 }
 
-/// A column as records, by its index and the lift.
-type Lifted<'a> = (Option<usize>, Records<'a>);
+/// Columns that are lifted once for all spans.
+struct Lifted<'a> {
+    /// As records, by the index of the column.
+    records: Vec<(Option<usize>, Records<'a>)>,
+    weighted: Vec<WeightedRows<'a>>,
+    areas: Vec<Areas<'a>>,
+}
 
-/// Columns as records, each once for all spans.
-fn records<'a>(aggs: &[IndexedAgg], columns: &'a [Option<Dense<'a>>]) -> Vec<Lifted<'a>> {
-    let mut all: Vec<Lifted<'a>> = Vec::new();
+/// Columns as records, each once.
+fn records<'a>(
+    aggs: &[IndexedAgg],
+    columns: &'a [Option<Dense<'a>>],
+) -> Vec<(Option<usize>, Records<'a>)> {
+    let mut all: Vec<(Option<usize>, Records<'a>)> = Vec::new();
     for (_, agg) in aggs {
         let Kind::Native(functions) = agg.kind else {
             continue;
         };
-        let known = |one: &Lifted<'_>| one.0 == agg.of && one.1.are_of(&functions);
+        let known =
+            |one: &(Option<usize>, Records<'_>)| one.0 == agg.of && one.1.are_of(&functions);
         if let Some(column) = agg.of.and_then(|of| columns[of].as_ref())
             && !all.iter().any(known)
         {
@@ -190,30 +229,44 @@ fn records<'a>(aggs: &[IndexedAgg], columns: &'a [Option<Dense<'a>>]) -> Vec<Lif
     all
 }
 
+/// The fold of an aggregation: the extremes of integers that ascend are at the ends.
+fn fold_of(agg: &AggSpec, columns: &[Option<Dense<'_>>], starts: &[usize]) -> FoldKind {
+    let fold = FoldKind::of(agg.kind).expect("the aggregation has a kernel");
+    match (fold, agg.of.and_then(|of| columns[of].as_ref())) {
+        (FoldKind::Extreme { min }, Some(column))
+            if starts.windows(2).all(|group| column.ascends(group)) =>
+        {
+            FoldKind::End { last: !min }
+        }
+        _ => fold,
+    }
+}
+
 /// The parts that answer these aggregations, each fold once.
 fn plan<'a>(
-    aggs: &[IndexedAgg],
+    folds: &[(FoldKind, IndexedAgg)],
     columns: &'a [Option<Dense<'a>>],
-    records: &'a [Lifted<'a>],
+    lifted: &'a Lifted<'a>,
 ) -> Vec<Box<dyn Part + 'a>> {
-    let mut plan: Vec<(FoldKind, Option<usize>, Vec<IndexedAgg>)> = Vec::new();
-    for &(index, agg) in aggs {
-        let fold = FoldKind::of(agg.kind).expect("the aggregation has a kernel");
+    let mut plan: Vec<(FoldKind, [Option<usize>; 2], Vec<IndexedAgg>)> = Vec::new();
+    for &(fold, (index, agg)) in folds {
         match plan
             .iter_mut()
-            .find(|part| (part.0, part.1) == (fold, agg.of))
+            .find(|part| (part.0, part.1) == (fold, [agg.of, agg.by]))
         {
             Some((_, _, answers)) => answers.push((index, agg)),
-            None => plan.push((fold, agg.of, vec![(index, agg)])),
+            None => plan.push((fold, [agg.of, agg.by], vec![(index, agg)])),
         }
     }
     plan.into_iter()
-        .map(|(fold, of, aggs)| match fold {
+        .map(|(fold, [of, _], aggs)| match fold {
             FoldKind::Native(functions) => {
-                let mut all = records.iter();
+                let mut all = lifted.records.iter();
                 let found = all.find(|one| one.0 == of && one.1.are_of(&functions));
                 Native::boxed(&found.expect("records of all functions").1, aggs)
             }
+            FoldKind::Decayed { .. } => decays::part(&lifted.weighted, aggs),
+            FoldKind::Area { .. } => areas::part(&lifted.areas, aggs),
             _ => part(fold, of.and_then(|of| columns[of].as_ref()), aggs),
         })
         .collect()

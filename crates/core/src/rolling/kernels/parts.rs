@@ -8,6 +8,7 @@ use super::prefix_sums::PrefixSums;
 use super::sink::ColumnSink;
 use super::two_stacks::{Scan, TwoStacks};
 use super::{PresentCounts, RowBlock};
+use crate::aggregate::decay::{Decayed, HalfLife};
 use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
@@ -22,6 +23,8 @@ pub(super) enum FoldKind {
     Extreme { min: bool },
     Moments,
     End { last: bool },
+    Decayed { what: Decayed, half_life: HalfLife },
+    Area { linear: bool },
     Native(Functions),
 }
 
@@ -36,6 +39,15 @@ impl FoldKind {
             Kind::Variance | Kind::Stddev => Self::Moments,
             Kind::First => Self::End { last: false },
             Kind::Last => Self::End { last: true },
+            Kind::Decayed {
+                what: what @ (Decayed::Count | Decayed::Sum | Decayed::Mean),
+                half_life,
+                dated: false,
+            } => Self::Decayed { what, half_life },
+            Kind::Area {
+                linear,
+                dated: false,
+            } => Self::Area { linear },
             Kind::Native(functions) => Self::Native(functions),
             _ => return None,
         })
@@ -48,7 +60,7 @@ pub(super) trait Part {
 }
 
 /// The inner loop of a part, compiled with and without AVX2.
-trait Kernel {
+pub(super) trait Kernel {
     fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error>;
 }
 
@@ -109,7 +121,9 @@ fn of_number<'a, V: Number + 'a>(
         FoldKind::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, aggs),
         FoldKind::End { last } => End::boxed(values, counts, last, aggs),
         FoldKind::Count | FoldKind::Sum => Box::new(Count { counts, aggs }),
-        FoldKind::Native(_) => unreachable!("records answer these"),
+        FoldKind::Decayed { .. } | FoldKind::Area { .. } | FoldKind::Native(_) => {
+            unreachable!("lifted columns answer these")
+        }
     }
 }
 
@@ -388,7 +402,7 @@ impl<'a, V: Number + 'a> End<'a, V> {
 }
 
 /// For each position, the last present one up to it.
-fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> {
+pub(super) fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> {
     let mut places = vec![0; present.len()];
     let mut place = 0;
     for (at, there) in present {
