@@ -29,6 +29,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "are_among",
+    "areas_at_ends",
     "commutes",
     "copy_rows",
     "costs",
@@ -337,6 +338,16 @@ def kernel_kind(kind: str, number: int) -> str: ...
 def decayed_sum(sum: float, last: int, end: int, length: int, tick: int) -> float: ...
 def decayed_sums(
     sums: object, last: object, ends: object, length: int, tick: int
+) -> ArrowArray: ...
+def areas_at_ends(
+    areas: object,
+    first: tuple[object, object],
+    last: tuple[object, object],
+    ends: object,
+    before: tuple[object, tuple[object, object]] | None,
+    *,
+    linear: bool,
+    unit: float | None,
 ) -> ArrowArray: ...
 def delta_starts(values: object, begins: object, delta: float) -> ArrowArray: ...
 def session_windows(

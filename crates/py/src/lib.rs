@@ -93,6 +93,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(row_numbers::group_ends, module)?)?;
     module.add_function(wrap_pyfunction!(row_numbers::places_in_groups, module)?)?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(window_ends::areas_at_ends, module)?)?;
     module.add_function(wrap_pyfunction!(window_ends::decayed_sum, module)?)?;
     module.add_function(wrap_pyfunction!(window_ends::decayed_sums, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;

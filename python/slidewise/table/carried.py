@@ -9,18 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import slidewise._core as _core
-from slidewise.aggregations.base import Aggregation
 from slidewise.aggregations.call import Call
 from slidewise.spec.windows.base import Span
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import RowKeys, subtract_clamped
 
-__all__ = ["Before", "area_from_start", "entries_before", "starts_of"]
-
-_FLOAT64 = pa.float64()
+__all__ = ["Before", "entries_before", "starts_of"]
 
 
 class Before(NamedTuple):
@@ -81,39 +77,3 @@ def entries_before(
         rows, columns, calls, [span], "peers", points, [], 0, threads, layout, True
     )
     return Before(starts, *map(pa.array, answers))
-
-
-def area_from_start(
-    agg: Aggregation, before: Before, first: pa.Array, value: pa.Array, ends: pa.Array
-) -> tuple[pa.Array, pa.Array]:
-    """The area from the start of each window to its first entry, or to its end.
-
-    Args:
-        agg: The aggregation, which decides how values go on.
-        before: The entries before the windows.
-        first: The times of the first entries; null without one.
-        value: Their values.
-        ends: The ends of the windows.
-
-    Returns:
-        The areas, 0 where nothing is carried; and the times from which values hold.
-    """
-    held = before.values.cast(_FLOAT64, safe=False)
-    until = pc.coalesce(first, ends)
-    height = held
-    if agg.hold == "linear":
-        to = pc.coalesce(value.cast(_FLOAT64, safe=False), held)
-        rise, run = pc.subtract(to, held), _ticks(before.times, until)
-        # Where no time passes, in a window of length zero, any share will do.
-        run = pc.max_element_wise(run, 1.0)
-        share = pc.divide(_ticks(before.times, before.starts), run)
-        at_start = pc.add(held, pc.multiply(rise, share))
-        height = pc.multiply(pc.add(at_start, to), 0.5)
-    area = pc.multiply(height, _ticks(before.starts, until))
-    area = pc.if_else(before.times.is_valid(), area, 0.0)
-    since = pc.if_else(before.times.is_valid(), before.starts, first)
-    return area, since
-
-
-def _ticks(since: pa.Array, until: pa.Array) -> pa.Array:
-    return pc.subtract(until, since).cast(_FLOAT64, safe=False)

@@ -15,7 +15,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.objects import array_of_objects
 from slidewise.spec.durations import half_life_in_ticks, unit_in_ticks
 from slidewise.table.arrays import row_numbers, with_nulls
-from slidewise.table.carried import Before, area_from_start
+from slidewise.table.carried import Before
 from slidewise.table.decimals import as_numbers, from_parts, mean_scale, means_of_parts
 from slidewise.table.encoding import ValueColumn
 from slidewise.table.group_codes import group_codes
@@ -29,7 +29,6 @@ Decode = Callable[..., pa.Array]
 BAR = [("first", "raw"), ("max", "order"), ("min", "order"), ("last", "raw")]
 
 _INT64 = pa.int64()
-_FLOAT64 = pa.float64()
 _LOW_HALF = 2**32 - 1
 
 
@@ -230,19 +229,15 @@ def _area(
 ) -> pa.Array:
     """Areas up to the ends, or means, from those up to the last entries."""
     agg, (area, first, first_value, last, value, ends) = source.agg, answers
-    since = first
-    rest = pc.subtract(ends, last).cast(_FLOAT64, safe=False)
-    held = pc.multiply(value.cast(_FLOAT64, safe=False), rest)
-    area = pc.if_else(pc.equal(rest, 0), area, pc.add(area, held))
-    if before is not None:
-        carried, since = area_from_start(agg, before, first, first_value, ends)
-        area = pc.add(pc.coalesce(area, 0.0), carried)
-        area = with_nulls(area, since.is_null())
+    unit = None
     if agg.record.result == "area":
-        tick = tick_size(source.other.original.type)
-        return pc.divide(area, unit_in_ticks(agg.unit, tick))
-    time = pc.subtract(ends, since).cast(_FLOAT64, safe=False)
-    return pc.divide(area, with_nulls(time, pc.equal(time, 0)))
+        unit = float(unit_in_ticks(agg.unit, tick_size(source.other.original.type)))
+    carried = before and (before.starts, (before.times, before.values))
+    entries = (first, first_value), (last, value)
+    linear = agg.hold == "linear"
+    return pa.array(
+        _core.areas_at_ends(area, *entries, ends, carried, linear=linear, unit=unit)
+    )
 
 
 def _bar(source: _Source, answers: Sequence[pa.Array]) -> pa.Array:
