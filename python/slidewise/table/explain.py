@@ -48,7 +48,7 @@ _KERNELS = {
         8,
     ),
     "areas": ("differences of prefix sums of the areas between adjacent values", 15),
-    "decays": ("two stacks over weighted values: nothing is subtracted", 20),
+    "decays": ("two stacks over weighted values: nothing is subtracted", 40),
     "values": (
         "a multiset of the values in the window: each enters and leaves once",
         80,
