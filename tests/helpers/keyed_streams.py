@@ -100,6 +100,7 @@ def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     size = random.Random(f"{SEED} {request.node.name}").choice(PAGES)
     monkeypatch.setattr(row_log, "SEGMENT", size)
     monkeypatch.setattr(row_log, "FAN", 8 if size == 1 << 15 else 2)
+    monkeypatch.setattr(row_log, "_MIN_FOLDED", 0)
     return size
 
 

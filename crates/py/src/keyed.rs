@@ -6,13 +6,15 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use slidewise_core::aggregate::{Answer, DType};
-use slidewise_core::keyed::{Grid, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
+use slidewise_core::keyed::{Cells, KeyColumn, MAX_WINDOWS, Points, Results, Store, store};
 
 use crate::arrow::{ArrowArray, NumberArray, import};
-use crate::calendars::Calendar;
 use crate::forks::detach_shared;
 use crate::key_bytes::{KeyBytes, decode};
-use crate::keyed_inputs::{Entries, EntryColumns, Incoming, QueryPoints, read_columns};
+use crate::keyed_inputs::{
+    Entries, EntryColumns, GridTicks, Incoming, QueryPoints, check_length, export_times,
+    folded_bytes, import_bytes, read_columns,
+};
 use crate::native;
 use crate::prepared_query::{PreparedQuery, read_time_spans};
 use crate::requests::{Call, SpanTicks};
@@ -428,6 +430,50 @@ impl KeyedStore {
         detach_shared(py, || self.store.next_session(gap))
     }
 
+    /// Folds the entries of each cell of a grid per key, those after `since` and up to `until`, where
+    /// that takes less memory. A cell begins at `start`; `until` is the last tick of one. Returns
+    /// all entries in that range: their keys, times, and bytes for `insert_folded`.
+    #[pyo3(signature = (every, start, since, until))]
+    fn fold_cells(
+        &self,
+        py: Python<'_>,
+        every: i64,
+        start: i64,
+        since: Option<i64>,
+        until: i64,
+    ) -> PyResult<(Vec<ArrowArray>, ArrowArray, ArrowArray)> {
+        if self.numbered || every <= 0 {
+            return Err(PyValueError::new_err("rows are found again, or not a grid"));
+        }
+        let cells = Cells { every, start };
+        let folded = detach_shared(py, || self.store.fold_cells(&cells, (since, until)));
+        let times = Int64Array::from(folded.entries.lasts.clone());
+        let keys = self.decoded(folded.entries.view(), 0..times.len())?;
+        Ok((keys, ArrowArray::new(times.into()), folded_bytes(folded)))
+    }
+
+    /// Inserts entries of `fold_cells`, which may come from another store of the same request.
+    fn insert_folded(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+        entries: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let times = NumberArray::import_keys(times, "times")?;
+        let entries = import_bytes(entries, times.len())?;
+        let keys = KeyBytes::read(&keys, times.len())?;
+        if self.numbered {
+            return Err(PyValueError::new_err("rows are found again"));
+        }
+        let done = detach_shared(py, || {
+            let entries: Vec<&[u8]> = (0..entries.len()).map(|at| entries.value(at)).collect();
+            self.store
+                .insert_folded(keys.view(), times.values(), &entries)
+        });
+        done.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Allows to evict, per key, the entries at or before a time, except the last `keep_rows` of
     /// them; removes keys without other entries. Returns the number of these keys.
     #[pyo3(signature = (until, keep_rows = 0))]
@@ -550,42 +596,5 @@ impl KeyedStore {
             return Err(PyValueError::new_err("columns differ in length"));
         }
         Ok(columns)
-    }
-}
-
-fn export_times(times: Vec<Vec<Option<i64>>>) -> Vec<ArrowArray> {
-    let columns = times.into_iter().map(Int64Array::from);
-    columns.map(|times| ArrowArray::new(times.into())).collect()
-}
-
-fn check_length(column: &Int64Array, rows: &Int64Array) -> PyResult<()> {
-    match column.len() == rows.len() {
-        true => Ok(()),
-        false => Err(PyValueError::new_err("columns differ in length")),
-    }
-}
-
-/// `slidewise.keyed.grid.Grid`.
-#[derive(Debug, FromPyObject)]
-struct GridTicks {
-    length: i64,
-    every: i64,
-    offset: i64,
-    calendar: Option<Py<Calendar>>,
-    cumulates: bool,
-}
-
-impl GridTicks {
-    fn read(&self) -> PyResult<Grid> {
-        match self.length > 0 && self.every > 0 {
-            true => Ok(Grid {
-                length: self.length,
-                every: self.every,
-                offset: self.offset,
-                calendar: self.calendar.as_ref().map(|calendar| calendar.get().0),
-                cumulates: self.cumulates,
-            }),
-            false => Err(PyValueError::new_err("windows of no length")),
-        }
     }
 }

@@ -10,6 +10,7 @@ from slidewise.table.arrays import row_numbers
 __all__ = [
     "ARRIVAL",
     "EARLIEST",
+    "ENTRY",
     "FRESH",
     "LAST",
     "LATEST",
@@ -36,13 +37,15 @@ TIME = "__time"
 NUMBER = "__number"
 # The time of the latest row of a key up to its last emitted window.
 LAST = "__last"
+# The bytes of a folded entry.
+ENTRY = "__entry"
 # In memory only: the mark of a late row, a number of rows, and the arrival of a row.
 FRESH = "__fresh"
 ROWS = "__rows"
 ARRIVAL = "__arrival"
 # The earliest and the latest time of a group of rows.
 Ends = tuple[int, int]
-RESERVED = (TIME, NUMBER, LAST, FRESH, ROWS, ARRIVAL)
+RESERVED = (TIME, NUMBER, LAST, ENTRY, FRESH, ROWS, ARRIVAL)
 
 
 def one_batch(rows: pa.Table) -> pa.RecordBatch:

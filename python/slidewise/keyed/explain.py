@@ -31,6 +31,7 @@ def explain_lines(
         keys = format_count(len(shard.index.store), "key")
         lines.append(f"state: {format_bytes(nbytes)}, the entries of {keys} and a log")
         lines.append(f"results: {_how(shard.query)}")
+        lines += _cells(shard)
         lines.append(_queries(shard, watermark))
     return "\n".join(wrap_lines(lines))
 
@@ -87,6 +88,40 @@ def _how(query: KeyedQuery) -> str:
     pairs = zip(call.spec.aggs, call.folds_each, strict=True)
     names = ", ".join(repr(agg) for (_, agg), folds in pairs if not folds)
     return f"from all rows of a window, because {names} cannot be folded"
+
+
+def _cells(shard: Shard) -> list[str]:
+    """Describes what is kept of the cells of `resolution=`."""
+    query, log = shard.query, shard.log
+    if all(window.cell_grid(query.ticks_of) is None for window in query.spec.windows):
+        return []
+    if query.cells is None:
+        return [f"cells: their rows are kept, because of {_keeping(query)}"]
+    partials, rows = (
+        format_count(len(log.cells), "partial"),
+        format_count(len(log), "row"),
+    )
+    return [
+        f"cells: {partials} of cells that the watermark has passed, in "
+        f"{format_bytes(log.cells.nbytes)} of the log, and {rows} in "
+        f"{format_bytes(log.nbytes)}"
+    ]
+
+
+def _keeping(query: KeyedQuery) -> str:
+    """Names what needs the rows of cells."""
+    spec = query.spec
+    reasons = {
+        "unique_by=": spec.unique_by,
+        "then_by=": query.then_by,
+        "deletes=": query.deletes,
+        "late_rows='correct'": query.corrects,
+        "ties='rows'": spec.ties == "rows",
+        "exclude=": spec.exclude,
+        "results that are not folds of entries": not query.folds,
+    }
+    found = [name for name, holds in reasons.items() if holds]
+    return ", ".join(found or ["windows without a length of time"])
 
 
 def _queries(shard: Shard, watermark: int | None) -> str:

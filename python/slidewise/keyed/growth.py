@@ -51,7 +51,8 @@ def beyond(saved: KeyedQuery, spec: Spec, retention: int) -> str | None:
     for name in _FIXED:
         if getattr(one, name) != getattr(other, name):
             return f"{name}={getattr(other, name)!r}, and there {getattr(one, name)!r}"
-    reason = _beyond_windows(saved, replace(saved, spec=spec), retention)
+    query = replace(saved, spec=spec)
+    reason = _beyond_windows(saved, query, retention) or _beyond_cells(saved, query)
     if reason is not None:
         return reason
     kept = {*saved.stored_schema.names, one.on}
@@ -83,6 +84,21 @@ def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str
                 "which rows were kept: the longest window and late=, or keep="
             )
     return None
+
+
+def _beyond_cells(saved: KeyedQuery, query: KeyedQuery) -> str | None:
+    """Folded cells have the aggregations of their Spec alone, and no rows."""
+    cells, own = saved.cells, query.cells
+    if cells is None:
+        return None
+    same = own is not None and own[:2] == cells[:2] and own.lag <= cells.lag
+    aggs = [[agg for _, agg in one.spec.aggs] for one in (saved, query)]
+    if same and aggs[0] == aggs[1]:
+        return None
+    return (
+        "its rows are folded by its aggregations into the cells of resolution=: leave "
+        "the aggregations and resolution= as they were, or ingest the rows again"
+    )
 
 
 def _fixed_windows(spec: Spec) -> list[Window]:

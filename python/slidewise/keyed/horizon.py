@@ -60,11 +60,13 @@ class Horizon:
         query: The query.
         retention: How long rows are kept behind the watermark, in ticks.
         evicted: The time up to which rows may be evicted; None if none are.
+        folding: The last tick of the cells that may be folded; None if none are.
     """
 
     query: KeyedQuery
     retention: int
     evicted: int | None
+    folding: int | None = None
 
     @cached_property
     def _pattern(self) -> Window | None:
@@ -191,6 +193,59 @@ class Horizon:
         """
         reaches = window.reach(self.query.ticks_of) > 0
         return evicted + (self.leaving(window) if reaches else self.entering(window))
+
+    def check_cells(
+        self,
+        ticks: pa.Array,
+        windows: Sequence[Window],
+        last_folded: Callable[[], int | None],
+    ) -> None:
+        """Checks that windows that end at these times have no part of a folded cell.
+
+        Args:
+            ticks: The times.
+            windows: The windows.
+            last_folded: Gives the last tick of the cells that were folded; None if none
+                were. It is called if a window has a part of a cell that may be folded.
+        """
+        folding = self.folding
+        if folding is None or self._cutting(ticks, windows, folding) is None:
+            return
+        folded = last_folded()
+        found = None if folded is None else self._cutting(ticks, windows, folded)
+        if found is None or folded is None:
+            return
+        window, tick = found
+        times, cells = self.query.times, self.query.cells
+        assert cells is not None, "cells were folded"
+        _, last = self.bounds(window, tick)
+        ends = [tick - last + cells.last_tick(last - back) for back in (cells.every, 0)]
+        near = " or ".join(format_tick(end, times) for end in ends)
+        whole = format_tick(folded + self.leaving(window), times)
+        raise SpecError(
+            f"the window {window.label!r} at {format_tick(tick, times)} has a part of "
+            "a cell whose rows were folded, as the watermark has passed it: ask for "
+            + (f"{near}, where cells end" if last < folded else f"{whole} or later")
+        )
+
+    def _cutting(
+        self, ticks: pa.Array, windows: Sequence[Window], folded: int
+    ) -> tuple[Window, int] | None:
+        """The first window and time with a part of a cell up to a tick, or None."""
+        cells, step = self.query.cells, self.query.step
+        least = pc.min(ticks).as_py()
+        if cells is None or least is None:
+            return None
+        for window in windows:
+            on_grid = window.cell_grid(self.query.ticks_of) is not None
+            ends_later = least > folded + self.entering(window)
+            if ends_later if on_grid else least > folded + self.leaving(window):
+                continue
+            for tick in pc.unique(ticks).to_pylist():
+                first, last = self.bounds(window, tick)
+                if cells.cuts(None if on_grid else first, last, folded, step):
+                    return window, tick
+        return None
 
     def check(
         self,

@@ -18,7 +18,7 @@ import slidewise._core as _core
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, empty_table, one_array
-from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.columns import ENTRY, NUMBER, TIME, order_of
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import KeyedQuery
@@ -160,6 +160,34 @@ class Index:
         ticks = _column(rows, TIME)
         inputs, removed = self._inputs(rows), self._entries(removals)
         return self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
+
+    def fold_cells(self, since: int | None, until: int) -> pa.Table:
+        """Folds the entries of cells; gives those after `since` and up to `until`.
+
+        They are in order of time, as `insert_folded` takes them.
+        """
+        cells = self.query.cells
+        assert cells is not None, "the query has cells"
+        keys, times, entries = self.store.fold_cells(
+            cells.every, cells.start, since, until
+        )
+        # The order in the store differs between processes.
+        ranks = pa.Table.from_arrays(
+            [pa.array(times), *(pa.array(_core.key_bytes(key)) for key in keys)],
+            names=[TIME, *self._by],
+        )
+        folded = self._table(keys, times).append_column(ENTRY, pa.array(entries))
+        return folded.take(order_of(ranks, ranks.column_names))
+
+    def insert_folded(self, entries: pa.Table) -> None:
+        """Inserts entries of `fold_cells` into the index of the same query.
+
+        Raises:
+            ValueError: If one is damaged.
+        """
+        found = one_array(entries[ENTRY].cast(pa.large_binary()))
+        keys, times = self.keys_of(entries), _column(entries, TIME)
+        self.store.insert_folded(keys, times, found)
 
     def _entries(self, rows: pa.Table | None) -> Entries | None:
         """The entries of rows; None for no rows."""

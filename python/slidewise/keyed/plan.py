@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from slidewise.caching import cached_property
 from slidewise.frames.base import empty_table
-from slidewise.keyed.columns import LAST, TIME
+from slidewise.keyed.columns import ENTRY, LAST, TIME
 from slidewise.keyed.grid import Grid
 from slidewise.spec.durations import Length
 from slidewise.spec.outputs import until_column
@@ -164,6 +164,12 @@ class StreamPlan:
         Those of sessions and of `until` leave with their windows.
         """
         return self.reach if self.sessions or self.flag_column else retention
+
+    @cached_property
+    def folded_schema(self) -> pa.Schema:
+        """The columns of folded entries."""
+        keys = [self.stored_schema.field(name) for name in (*self.spec.by, TIME)]
+        return pa.schema([*keys, pa.field(ENTRY, pa.binary())])
 
     @cached_property
     def ended(self) -> pa.Schema:

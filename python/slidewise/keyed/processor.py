@@ -214,7 +214,7 @@ class Processor:
         return None if results is None else self.query.marked(results)
 
     def evict(self, watermark: int | None) -> None:
-        """From time to time, evicts the rows that no window can hold.
+        """From time to time, evicts the rows that no window can hold, and folds cells.
 
         The caller has published the watermark, with its bound, to readers.
         """
@@ -224,6 +224,7 @@ class Processor:
         if until is not None:
             self._emitter.expire(until)
             self.shard.evict(until)
+        self.shard.fold(watermark)
 
     def evict_idle(self, until: int) -> int:
         """Evicts the keys whose latest row is at or before a time; gives their number.

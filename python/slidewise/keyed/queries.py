@@ -204,6 +204,7 @@ class Queries:
             )
             view = self._view_for("query()")
             view.horizon.check(points.ticks, spans, self._latest_lost)
+            view.horizon.check_cells(points.ticks, spans, self._last_folded)
         return answers.named(spans, view.query)
 
     def _own_windows(self, view: View) -> list[Window]:
@@ -220,6 +221,11 @@ class Queries:
         """As `RowLog.latest_lost`, for a thread without the lock."""
         with self._state:
             return self._state.require().shard.log.latest_lost()
+
+    def _last_folded(self) -> int | None:
+        """As `RowLog.folded`, for a thread without the lock."""
+        with self._state:
+            return self._state.require().shard.log.folded
 
 
 def holds_lists(keys: Any) -> bool:

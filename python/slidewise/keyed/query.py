@@ -19,6 +19,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import empty_table, one_array
+from slidewise.keyed.cell_grid import CellGrid
 from slidewise.keyed.columns import (
     ARRIVAL,
     EARLIEST,
@@ -85,6 +86,16 @@ class KeyedQuery(StreamPlan):
         """Whether rows must be found again after their arrival."""
         again = self.then_by or self.deletes is not None or self.corrects
         return not self.folds or self.divides_peers or bool(again)
+
+    @cached_property
+    def cells(self) -> CellGrid | None:
+        """The cells whose rows are folded behind the watermark; None if rows are kept.
+
+        Rows are kept where they must be found again, or their ids are known by them.
+        """
+        if self.spec.is_hopping or self.spec.unique_by or self.finds_rows:
+            return None
+        return CellGrid.of(self.spec.windows, self.ticks_of, self.step)
 
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.

@@ -21,11 +21,19 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.shard import Directory
 
-__all__ = ["EMITTED", "LAST_WINDOWS", "PENDING", "Position", "put_together", "take_out"]
+__all__ = [
+    "CELLS",
+    "EMITTED",
+    "LAST_WINDOWS",
+    "PENDING",
+    "Position",
+    "put_together",
+    "take_out",
+]
 
-# The tables of a shard: rows that do not wait for the watermark, those that do, and the
-# last emitted windows of keys.
-EMITTED, PENDING, LAST_WINDOWS = "emitted", "pending", "last_windows"
+# The tables of a shard: rows that do not wait for the watermark, those that do, the
+# last emitted windows of keys, and folded entries.
+EMITTED, PENDING, LAST_WINDOWS, CELLS = "emitted", "pending", "last_windows", "cells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class Position:
         earliest: The time of the earliest row, which emitters of windows know.
         until: The time up to which rows may have been evicted.
         lost: The latest time of the rows that left, or a later one.
+        folded: The last tick of the cells that were folded.
     """
 
     fired: int | None
@@ -48,6 +57,7 @@ class Position:
     earliest: int | None
     until: int | None
     lost: int | None
+    folded: int | None
 
     @classmethod
     def of(cls, directories: Sequence[Directory]) -> Self:
@@ -62,6 +72,7 @@ class Position:
             ),
             until=until,
             lost=_most([until, *(log["lost"] for log in logs)]),
+            folded=_most(log["folded"] for log in logs),
         )
 
 
@@ -83,7 +94,8 @@ def take_out(
     """
     pages, fired = Pages(store), directory["flushed"]
     emitted, pending = [empty_table(query.stored_schema)], [_no_pending(query)]
-    for rows, waits in RowLog(query, pages, directory["log"]).alive():
+    log = RowLog(query, pages, directory["log"])
+    for rows, waits in log.alive():
         is_waiting = pa.repeat(pa.scalar(waits), len(rows))
         if waits and fired is not None:
             is_waiting = later_than(rows[TIME], fired)
@@ -96,6 +108,9 @@ def take_out(
         EMITTED: pa.concat_tables(emitted),
         PENDING: pa.concat_tables(pending),
         LAST_WINDOWS: last.rows,
+        CELLS: pa.concat_tables(
+            [empty_table(query.folded_schema), *log.cells.entries(log.until)]
+        ),
     }
 
 
@@ -129,6 +144,8 @@ def put_together(
     shard.log.until, shard.log.lost = position.until, position.lost
     # Rows behind the bound of another shard leave.
     shard.log.compact()
+    if position.folded is not None:
+        shard.put_together(tables.get(CELLS, ()), position.folded)
     last = [empty_table(query.ended), *tables.get(LAST_WINDOWS, ())]
     processor.resume(position.earliest, pa.concat_tables(last).combine_chunks())
     directory = processor.commit()

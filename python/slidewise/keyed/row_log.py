@@ -13,6 +13,9 @@ number   0          64         128  136 144 152
          | segment  | segment  |    |   |   |  new batches
 ```
 
+The rows of cells that were folded are in no segment: the log has their entries instead
+([cells.py](cells.py)).
+
 Rows that wait for the watermark are in segments of all columns. When no row of a
 segment waits any more, it is rewritten without the columns that no window needs.
 """
@@ -27,6 +30,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import empty_table
+from slidewise.keyed.cells import CellLog
 from slidewise.keyed.columns import NUMBER, TIME, Ends, bytes_of, later_than
 from slidewise.keyed.formats import checked_ints
 from slidewise.keyed.page_store import Pages
@@ -42,6 +46,9 @@ SEGMENT = 1 << 22
 FAN = 8
 # A log of up to this number of rows is not rewritten to remove dead rows.
 _MIN_ROWS = 4096
+# Cells are folded when they have more rows than this, since each time has a fixed cost,
+# and than this share of the entries, since those of a key with new cells are moved.
+_MIN_FOLDED, _SHARE = 1024, 8
 _NUMBERS = pa.field(NUMBER, pa.int64())
 
 # Returns a mask of rows, which have their numbers.
@@ -110,6 +117,10 @@ class RowLog:
         deletions = () if state is None else state["deletions"]
         # The keys, times and numbers of deleted rows that may still be stored.
         self.deletions = Tiers(pages, schema, deletions)
+        # The last tick of the cells that were folded; None before the first.
+        self.folded: int | None = None
+        folded = () if state is None else state["cells"]
+        self.cells = CellLog(pages, query.folded_schema, folded)
         # The number of rows after the last compaction.
         self._compacted = 0
         if state is not None:
@@ -125,14 +136,16 @@ class RowLog:
             "compacted": self._compacted,
             "segments": [*self.segments],
             "deletions": self.deletions.record(),
+            "folded": self.folded,
+            "cells": self.cells.record(),
         }
 
     def _read(self, state: dict[str, Any]) -> None:
         self.next_row, self.until = state["next"], state["until"]
         self.generation, self._compacted = state["generation"], state["compacted"]
         checked_ints(self.next_row, self.generation, self._compacted)
-        self.lost = state["lost"]
-        for time in (self.until, self.lost):
+        self.lost, self.folded = state["lost"], state["folded"]
+        for time in (self.until, self.lost, self.folded):
             checked_ints(0 if time is None else time)
         self.segments = [Segment(*fields) for fields in state["segments"]]
         before = 0
@@ -156,16 +169,23 @@ class RowLog:
             if pages is None or segment.page in pages:
                 _check(segment, self._stored_rows(segment))
         self.deletions.check(pages)
+        self.cells.check(pages)
 
     def __len__(self) -> int:
         """The number of rows, including dead ones that are still stored."""
         return sum(segment.rows for segment in self.segments)
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the pages of rows, about."""
+        return sum(segment.nbytes for segment in self.segments)
+
+    @property
     def page_numbers(self) -> Iterator[int]:
         """The pages of the log."""
         yield from (segment.page for segment in self.segments)
         yield from self.deletions.page_numbers
+        yield from self.cells.page_numbers
 
     def append(
         self, rows: pa.Table, *, pending: bool, ends: Ends | None = None
@@ -294,15 +314,51 @@ class RowLog:
             self.compact()
 
     def _without_dead(self, rows: pa.Table) -> pa.Table:
-        """Drops the rows that are behind the horizon or were deleted."""
-        mask = None
-        if self.until is not None and not self._query.rows:
-            mask = later_than(rows[TIME], self.until)
+        """Drops the rows that are behind the horizon, were folded, or were deleted."""
+        mask, passed = None, self.passed
+        if passed is not None:
+            mask = later_than(rows[TIME], passed)
         if len(self.deletions.rows):
             numbers = self.deletions.rows[NUMBER].combine_chunks()
             stays = pc.invert(pc.is_in(rows[NUMBER], numbers))
             mask = stays if mask is None else pc.and_(mask, stays)
         return rows if mask is None else rows.filter(mask).combine_chunks()
+
+    @property
+    def passed(self) -> int | None:
+        """The time up to which rows leave segments; None if none do."""
+        until = None if self._query.rows else self.until
+        times = [time for time in (until, self.folded) if time is not None]
+        return max(times, default=None)
+
+    def is_worth_folding(self, until: int) -> bool:
+        """Whether cells up to a time hold many rows, about, compared with entries."""
+        passed, rows = self.passed, 0
+        if passed is not None and until <= passed:
+            return False
+        for segment in self.segments:
+            since = segment.earliest - 1
+            since = since if passed is None else max(since, passed)
+            span = max(0, min(until, segment.latest) - since)
+            rows += segment.rows * span // (segment.latest - segment.earliest + 1)
+        return rows > max(_MIN_FOLDED, len(self.cells) // _SHARE)
+
+    def fold(self, until: int, entries: pa.Table) -> None:
+        """Replaces the rows of cells up to a time by the entries they fold into."""
+        self.folded = until
+        self.cells.add(entries, self.until)
+        remaining: list[Segment] = []
+        for segment in self.segments:
+            if segment.latest <= until:
+                self._pages.remove(segment.page)
+                continue
+            kept = [segment]
+            if segment.earliest <= until:
+                rows = self._without_dead(self.rows(segment))
+                if 2 * len(rows) <= segment.rows:
+                    kept = [*self._replaced(kept, rows)]
+            remaining += kept
+        self.segments = remaining
 
     def evict(self, until: int) -> None:
         """Drops segments whose rows are all at or before a time.
@@ -323,6 +379,9 @@ class RowLog:
             else:
                 remaining.append(segment)
         self.segments = remaining
+        lost = self.cells.evict(self.until)
+        if lost is not None:
+            self.lose(lost)
 
     def lose(self, time: int) -> None:
         """Records that rows up to a time, other than deleted ones, have left."""
@@ -338,6 +397,8 @@ class RowLog:
             if self.until is not None and segment.earliest <= self.until:
                 dead = self._latest_expired(self._stored_rows(segment))
                 lost = dead if lost is None else max(dead, lost)
+        if self.until is not None and self.cells.holds_until(self.until):
+            lost = self.until if lost is None else max(self.until, lost)
         return lost
 
     def _latest_expired(self, rows: pa.Table) -> int:
@@ -370,6 +431,8 @@ class RowLog:
                 rows = rows.filter(is_alive(rows)).combine_chunks()
             remaining += self._replaced([segment], rows)
         self.segments = remaining
+        if is_alive is not None and self.folded is not None:
+            self.cells.filter(is_alive)
         self.deletions.rewrite(empty_table(self.deletions.schema))
         self.generation += 1
         self._compacted = len(self)
@@ -421,8 +484,8 @@ class RowLog:
         first, last = segments[0], segments[-1]
         count = sum(segment.rows for segment in segments)
         earliest = min(segment.earliest for segment in segments)
-        until = None if self._query.rows else self.until
-        has_dead = until is not None and earliest <= until
+        passed = self.passed
+        has_dead = passed is not None and earliest <= passed
         if has_dead or len(self.deletions.rows) or last.end - first.first != count:
             return None
         rows = pa.concat_tables(map(self._stored_rows, segments))

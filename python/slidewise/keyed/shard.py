@@ -127,6 +127,9 @@ class Shard:
 
     def _fill(self, index: Index, since: int) -> None:
         """Inserts the rows of the log from a number on into an index."""
+        if not since:
+            for entries in self.log.cells.entries(self.log.until):
+                index.insert_folded(entries)
         # Small segments enter together, because each step has a fixed cost.
         for rows in joined(self._indexed(since), _STEP):
             self._insert(index, rows)
@@ -184,13 +187,14 @@ class Shard:
         """Applies what is in the log and was not in an earlier one of this state.
 
         If the log was compacted since, it does not tell which rows were removed, so the
-        index is built again.
+        index is built again; likewise if cells were folded.
 
         Args:
             log: The earlier log.
             deleted: The numbers of its deleted rows.
         """
-        if self.log.generation != log.generation:
+        before = (log.generation, log.folded)
+        if (self.log.generation, self.log.folded) != before:
             self.open()
             return
         rows = self.log.deletions.rows
@@ -294,6 +298,27 @@ class Shard:
         known = self.log.until
         is_worth = known is None or until - known > self.retention // _SHARE
         return until if is_worth else None
+
+    def fold(self, watermark: int | None) -> None:
+        """From time to time, folds the rows of the cells that the watermark passed."""
+        cells = self.query.cells
+        if cells is None or watermark is None:
+            return
+        until = cells.until(watermark)
+        if until >= EARLIEST and self.log.is_worth_folding(until):
+            self.log.fold(until, self.index.fold_cells(self.log.passed, until))
+
+    def put_together(self, entries: Iterable[pa.Table], folded: int) -> None:
+        """Folds the cells of a log of rows and of the entries of other states.
+
+        Args:
+            entries: The entries, each of whole cells.
+            folded: The last tick of the cells to fold.
+        """
+        self._fill(self.index, 0)
+        for some in entries:
+            self.index.insert_folded(some)
+        self.log.fold(folded, self.index.fold_cells(self.log.until, folded))
 
     def evict(self, until: int) -> None:
         """Evicts the rows up to a time that no window can hold."""

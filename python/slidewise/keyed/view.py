@@ -35,7 +35,8 @@ class View(NamedTuple):
         seen: The latest time seen, in seconds since 1970; None for integer times and
             durations, too.
         whole_from: The earliest time at which no row of the windows of the Spec was
-            evicted.
+            evicted, and no cell was folded that one has in part.
+        folding: The last tick of the cells that may be folded; None if none are.
     """
 
     query: KeyedQuery
@@ -47,6 +48,7 @@ class View(NamedTuple):
     latest: int | None
     seen: float | None
     whole_from: int
+    folding: int | None
 
     @classmethod
     def of(
@@ -60,15 +62,20 @@ class View(NamedTuple):
             latest = watermark
         if evicted is not None and reader is not None:
             whole_from = evicted + reader.longest
+        folding: int | None = None
+        if query.cells is not None and watermark is not None:
+            folding = query.cells.until(watermark)
+            whole_from = max(whole_from, watermark)
         if query.flag_column:  # rows leave with the windows that were emitted
             evicted = watermark
         position = (largest, watermark, latest, _seconds(largest, query))
-        return cls(query, shard.retention, evicted, reader, *position, whole_from)
+        kept = shard.retention
+        return cls(query, kept, evicted, reader, *position, whole_from, folding)
 
     @property
     def horizon(self) -> Horizon:
         """How far back rows are kept."""
-        return Horizon(self.query, self.retention, self.evicted)
+        return Horizon(self.query, self.retention, self.evicted, self.folding)
 
     @property
     def metrics(self) -> dict[str, float]:

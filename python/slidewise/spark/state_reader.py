@@ -31,7 +31,8 @@ def read_state(spark: Any, checkpoint: str) -> Any:
 
     These are the rows that its windows may still hold, as of the last micro-batch that
     was committed. Rows that have left them are absent once the state dropped them; with
-    `rows(n)` and windows that rows close, only after their pages were rewritten.
+    `rows(n)` and windows that rows close, only after their pages were rewritten. Those
+    of cells that were folded (`trailing`) are absent, too.
 
     Args:
         spark: SparkSession.

@@ -13,11 +13,13 @@
 //! |--------|----------------------------------------------------------------------------|
 //! | ingest | O(1) amortised per row at a key's right edge, else O(log n) plus a leaf     |
 //! | remove | O(log n) plus a leaf                                                        |
+//! | fold   | O(n) for a key with new cells                                               |
 //! | query  | O(log n) combines and two leaves, for all windows that end together         |
 //! | space  | time, value and number of an entry and a tenth; some 60 bytes and the key, per key |
 
 mod answering;
 mod blocks;
+mod changes;
 mod grid;
 mod keys;
 mod number_columns;
@@ -31,12 +33,13 @@ mod tree;
 use crate::aggregate::column::Column;
 use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
 use crate::rolling::{Length, Output, Span};
+use crate::snapshot;
 pub use answering::{Results, Spans};
 pub use grid::Grid;
 pub use keys::{KeyColumn, distinct};
 pub use number_columns::{NumberColumn, NumberColumns};
 use rows_only::RowsOnly;
-pub use shard::{KeyList, MAX_WINDOWS};
+pub use shard::{Cells, FoldedEntries, KeyList, MAX_WINDOWS, Reach};
 use sharded::Sharded;
 
 /// Keys, and the ends of windows with the indices of their keys.
@@ -102,6 +105,22 @@ pub trait Store: Send + Sync {
     /// A time before which no session has its last entry; none without entries. Cost: O(1) for
     /// the gap of the last call of `sessions`, otherwise O(log n) for each key.
     fn next_session(&self, gap: i64) -> Option<i64>;
+    /// Folds the entries of each cell within the range, per key, into one at the time of the last,
+    /// where that takes less memory; the range ends with a cell. Returns all entries within the
+    /// range. Only for a store without numbers. Cost: O(log n) per key; that of all entries of
+    /// the keys with entries in the range.
+    fn fold_cells(&self, cells: &Cells, range: Reach) -> FoldedEntries;
+    /// Inserts entries, as `fold_cells` returned them for the same request. Only for a store
+    /// without numbers.
+    ///
+    /// # Errors
+    /// If one is damaged; then none is inserted.
+    fn insert_folded(
+        &self,
+        keys: KeyColumn<'_>,
+        times: &[i64],
+        entries: &[&[u8]],
+    ) -> snapshot::Result<()>;
     /// Allows to evict, per key, the entries at or before a time, except the last `keep_rows` of
     /// them; removes keys without other entries. Returns the number of these keys.
     fn evict(&self, until: i64, keep_rows: usize) -> usize;

@@ -6,10 +6,14 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
 use super::answering::{Answering, Point, Results, Sink, Spans, answer_one};
+use super::changes::Changes;
 use super::grid::Grid;
 use super::keys::{Hashed, KeyColumn};
 use super::number_columns::NumberColumns;
-use super::shard::{Incoming, KeyList, Placed, Removal, Shard, sort_placed};
+use super::shard::{
+    Cells, FoldedEntries, Incoming, KeyList, Placed, Reach, Removal, Shard, read_entries,
+    sort_placed,
+};
 use super::{
     Answers, EntryList, Expiry, Points, Rows, Store, StoreRequest, VisitAnswers, WindowEnds,
 };
@@ -17,6 +21,7 @@ use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
 use crate::rolling::{Filling, Span, fill_columns};
+use crate::snapshot;
 
 const SHARDS: usize = 16;
 /// The most rows that a batch inserts while it holds the lock of a shard.
@@ -132,6 +137,39 @@ impl<A: Aggregation<i64>> Sharded<A> {
             removals
         });
         found.collect()
+    }
+
+    /// Removes entries, then inserts a batch; returns the number of keys that have changed.
+    fn apply(
+        &self,
+        removals: EntryList<'_>,
+        keys: KeyColumn<'_>,
+        incoming: &Incoming<'_, A>,
+    ) -> usize {
+        let mut changed = 0;
+        let by_shard = self.by_shard(keys);
+        let _all = write(&self.batch);
+        let removals = self.removals_by_shard(removals);
+        for ((shard, of_shard), removals) in self.shards.iter().zip(&by_shard).zip(&removals) {
+            let placed = self.place(shard, keys, &incoming.batch.times, of_shard);
+            let placed = sort_placed(placed, read(shard).numbers());
+            let mut changes = Changes::new(removals, &placed);
+            while !changes.is_done() {
+                // Held over all rows of a key: readers must see all of them or none.
+                let mut shard = write(shard);
+                shard.prefetch(some(changes.rows));
+                incoming.prefetch(some(changes.rows));
+                let mut count = 0;
+                while count < ROWS_PER_HOLD
+                    && let Some((removed, inserted)) = changes.next()
+                {
+                    shard.change(&self.aggregation, removed, inserted, incoming);
+                    count += removed.len() + inserted.len();
+                    changed += 1;
+                }
+            }
+        }
+        changed
     }
 
     /// Visits the shard and the number of each key, after whole batches.
@@ -295,79 +333,18 @@ fn sort_by_arrival(placed: &mut [Placed], arrivals: &[i64]) {
     placed.sort_unstable_by_key(|row| (row.key(), arrivals[row.row()], *row));
 }
 
-/// Iterates over keys: the entries of a shard to remove and the rows to insert, both in order.
-struct Changes<'a> {
-    removals: &'a [Removal],
-    rows: &'a [Placed],
-}
-
-impl<'a> Changes<'a> {
-    fn new(removals: &'a [Removal], rows: &'a [Placed]) -> Self {
-        Self { removals, rows }
-    }
-
-    fn is_done(&self) -> bool {
-        self.removals.is_empty() && self.rows.is_empty()
-    }
-}
-
 /// The first rows, at most [`ROWS_PER_HOLD`].
 fn some(rows: &[Placed]) -> &[Placed] {
     &rows[..rows.len().min(ROWS_PER_HOLD)]
 }
 
-impl<'a> Iterator for Changes<'a> {
-    type Item = (&'a [Removal], &'a [Placed]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let of_removals = self.removals.first().map(|one| one.key);
-        let of_rows = self.rows.first().map(|row| row.key());
-        let key = of_removals.into_iter().chain(of_rows).min()?;
-        let removed = take_key(&mut self.removals, |one| one.key, key);
-        let inserted = take_key(&mut self.rows, |row| row.key(), key);
-        Some((removed, inserted))
-    }
-}
-
-/// Splits off the items of the first key.
-fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> &'a [T] {
-    // Not a binary search: these are mostly a few of many.
-    let count = items.iter().take_while(|item| key(item) == first).count();
-    let (taken, rest) = items.split_at(count);
-    *items = rest;
-    taken
-}
-
 impl<A: Aggregation<i64>> Store for Sharded<A> {
     fn insert(&self, removals: EntryList<'_>, rows: Rows<'_>) -> usize {
-        let mut changed = 0;
         let incoming = Incoming {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
             numbers: rows.numbers,
         };
-        let by_shard = self.by_shard(rows.keys);
-        let _all = write(&self.batch);
-        let removals = self.removals_by_shard(removals);
-        for ((shard, of_shard), removals) in self.shards.iter().zip(&by_shard).zip(&removals) {
-            let placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
-            let placed = sort_placed(placed, read(shard).numbers());
-            let mut changes = Changes::new(removals, &placed);
-            while !changes.is_done() {
-                // Held over all rows of a key: readers must see all of them or none.
-                let mut shard = write(shard);
-                shard.prefetch(some(changes.rows));
-                incoming.prefetch(some(changes.rows));
-                let mut count = 0;
-                while count < ROWS_PER_HOLD
-                    && let Some((removed, inserted)) = changes.next()
-                {
-                    shard.change(&self.aggregation, removed, inserted, &incoming);
-                    count += removed.len() + inserted.len();
-                    changed += 1;
-                }
-            }
-        }
-        changed
+        self.apply(removals, rows.keys, &incoming)
     }
 
     fn insert_answering(
@@ -559,6 +536,31 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let mut nexts = Vec::with_capacity(SHARDS);
         self.each_shard(|shard| nexts.extend(shard.next_session(gap)));
         nexts.into_iter().min()
+    }
+
+    fn fold_cells(&self, cells: &Cells, range: Reach) -> FoldedEntries {
+        let mut folded = FoldedEntries::default();
+        let _all = write(&self.batch);
+        for shard in &self.shards {
+            let numbers = read(shard).numbers();
+            for number in 0..numbers {
+                // Held for one key at a time, because readers wait.
+                write(shard).fold_cells(&self.aggregation, number, (cells, range), &mut folded);
+            }
+        }
+        folded
+    }
+
+    fn insert_folded(
+        &self,
+        keys: KeyColumn<'_>,
+        times: &[i64],
+        entries: &[&[u8]],
+    ) -> snapshot::Result<()> {
+        let batch = read_entries(&self.aggregation, times, entries)?;
+        let numbers = &[];
+        self.apply(EntryList::default(), keys, &Incoming { batch, numbers });
+        Ok(())
     }
 
     fn evict(&self, until: i64, keep_rows: usize) -> usize {

@@ -258,6 +258,10 @@ class Window:
         """The cells of a grid whose rows leave together; None if each leaves alone."""
         return None
 
+    def cell_grid(self, ticks: Ticks) -> tuple[int, int] | None:
+        """The length of equally long cells, and a point between two; or None."""
+        return None
+
     def grid(self, ticks: Ticks) -> tuple[int, int, int]:
         """Length, slide and a start of the windows of a grid."""
         raise NotImplementedError

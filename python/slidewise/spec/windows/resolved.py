@@ -93,12 +93,15 @@ class Resolved(Window):
         """The cells of the grid."""
         return self._grid(ticks, 0)
 
-    def _grid(self, ticks: Ticks, length: int) -> _core.Calendar:
+    def cell_grid(self, ticks: Ticks) -> tuple[int, int]:
+        """The resolution, and the offset."""
         cell = self.resolution
-        offset = monday_shift(cell, cell) * ticks(cell) // cell.amount
         if self.offset is not None:
-            offset = ticks(self.offset)
-        return _grid(ticks(cell), offset, length)
+            return ticks(cell), ticks(self.offset)
+        return ticks(cell), monday_shift(cell, cell) * ticks(cell) // cell.amount
+
+    def _grid(self, ticks: Ticks, length: int) -> _core.Calendar:
+        return _grid(*self.cell_grid(ticks), length)
 
     def with_length(self, length: Length) -> "Resolved":
         """With its grid and ends."""

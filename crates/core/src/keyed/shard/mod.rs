@@ -1,5 +1,6 @@
 //! A shard of the keys: their numbers, and the sequence of entries of each.
 
+mod cells;
 mod scan;
 
 use std::hash::BuildHasher;
@@ -9,6 +10,8 @@ use super::run::{Run, RunItem};
 use super::tree::{Forest, PrefetchStep, Root};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
+pub(super) use cells::read_entries;
+pub use cells::{Cells, FoldedEntries, Reach};
 pub use scan::{KeyList, MAX_WINDOWS};
 
 /// Up to this number of rows of a key are appended one by one if their block has no room.
@@ -318,6 +321,37 @@ impl<M: Monoid> Shard<M> {
         if let Some(until) = removed(&self.forest, head.root, self.until, self.keep_rows) {
             self.forest.evict(monoid, &mut head.root, until);
         }
+        run.clear();
+        self.run = run;
+    }
+
+    /// Folds the entries of a key: see [`super::Store::fold_cells`].
+    pub fn fold_cells(
+        &mut self,
+        monoid: &M,
+        number: usize,
+        (cells, (since, until)): (&Cells, Reach),
+        out: &mut FoldedEntries,
+    ) {
+        debug_assert!(!self.forest.blocks.numbered, "rows are found again");
+        let evicted = self.until.filter(|_| self.keep_rows == 0);
+        let head = &mut self.heads[number];
+        let after = since.map_or(Some(i64::MIN), |since| since.checked_add(1));
+        let first = after.and_then(|after| self.forest.first(head.root, after));
+        if first.is_none_or(|first| first > until) {
+            return;
+        }
+        if let Some(evicted) = evicted {
+            self.forest.evict(monoid, &mut head.root, evicted);
+        }
+        let (mut run, mut folded) = (std::mem::take(&mut self.run), Run::default());
+        self.forest.take(&mut head.root, &mut run);
+        let key = self.keys.key(number as u32);
+        let visit = |time, bytes: &[u8]| out.push(key, time, bytes);
+        run.fold_cells(monoid, (cells, (since, until)), &mut folded, visit);
+        let count = folded.len();
+        self.forest
+            .insert(monoid, &mut head.root, (&folded, 0, count), None);
         run.clear();
         self.run = run;
     }

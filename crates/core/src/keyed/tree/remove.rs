@@ -271,4 +271,26 @@ impl<M: Monoid> Forest<M> {
             Root::Tree { node, .. } => self.release(Below::Node(node)),
         };
     }
+
+    /// Moves all entries of a key to a run.
+    pub fn take(&mut self, root: &mut Root, into: &mut Run<M>) {
+        match std::mem::replace(root, Root::Empty) {
+            Root::Empty => {}
+            Root::Leaf(block) => self.take_below(Below::Leaf(block), into),
+            Root::Tree { node, .. } => self.take_below(Below::Node(node), into),
+        }
+    }
+
+    fn take_below(&mut self, below: Below, into: &mut Run<M>) {
+        match below {
+            Below::Leaf(block) => self.blocks.take(block, None, into),
+            Below::Node(node) => {
+                let children = std::mem::take(&mut self.nodes[node as usize]);
+                self.free.push(node);
+                for child in children {
+                    self.take_below(child.below, into);
+                }
+            }
+        }
+    }
 }
