@@ -52,7 +52,7 @@ def beyond(saved: KeyedQuery, spec: Spec, retention: int) -> str | None:
         if getattr(one, name) != getattr(other, name):
             return f"{name}={getattr(other, name)!r}, and there {getattr(one, name)!r}"
     query = replace(saved, spec=spec)
-    reason = _beyond_windows(saved, query, retention) or _beyond_cells(saved, query)
+    reason = _beyond_windows(saved, query, retention)
     if reason is not None:
         return reason
     kept = {*saved.stored_schema.names, one.on}
@@ -63,7 +63,7 @@ def beyond(saved: KeyedQuery, spec: Spec, retention: int) -> str | None:
                     f"aggs[{name!r}], {agg!r}, reads the column {column!r}, "
                     "which it does not keep: leave it out, or ingest the rows again"
                 )
-    return None
+    return _beyond_cells(saved, query)
 
 
 def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str | None:
@@ -88,9 +88,10 @@ def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str
 
 def _beyond_cells(saved: KeyedQuery, query: KeyedQuery) -> str | None:
     """Folded cells have the aggregations of their Spec alone, and no rows."""
-    cells, own = saved.cells, query.cells
+    cells = saved.cells
     if cells is None:
         return None
+    own = query.cells
     same = own is not None and own[:2] == cells[:2] and own.lag <= cells.lag
     aggs = [[agg for _, agg in one.spec.aggs] for one in (saved, query)]
     if same and aggs[0] == aggs[1]:
