@@ -72,7 +72,7 @@ class Position:
             ),
             until=until,
             lost=_most([until, *(log["lost"] for log in logs)]),
-            folded=_most(log["folded"] for log in logs),
+            folded=_most(log.get("folded") for log in logs),
         )
 
 

@@ -119,8 +119,9 @@ class RowLog:
         self.deletions = Tiers(pages, schema, deletions)
         # The last tick of the cells that were folded; None before the first.
         self.folded: int | None = None
-        folded = () if state is None else state["cells"]
-        self.cells = CellLog(pages, query.folded_schema, folded)
+        # A state that was made before there were cells has none.
+        cells = () if state is None else state.get("cells", ())
+        self.cells = CellLog(pages, query.folded_schema, cells)
         # The number of rows after the last compaction.
         self._compacted = 0
         if state is not None:
@@ -144,7 +145,7 @@ class RowLog:
         self.next_row, self.until = state["next"], state["until"]
         self.generation, self._compacted = state["generation"], state["compacted"]
         checked_ints(self.next_row, self.generation, self._compacted)
-        self.lost, self.folded = state["lost"], state["folded"]
+        self.lost, self.folded = state["lost"], state.get("folded")
         for time in (self.until, self.lost, self.folded):
             checked_ints(0 if time is None else time)
         self.segments = [Segment(*fields) for fields in state["segments"]]
