@@ -36,7 +36,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
 .DEFAULT_GOAL := help
 .PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
-        test-package-stateful test-package-others \
+        test-package-keyed test-package-windows test-package-others \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-one-number test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-sinks test-spark-versions test-python-versions test-oldest test-miri \
@@ -68,12 +68,12 @@ demo-spark: dev ## compare both engines on the same trips: in process, Spark bat
 	@$(BIN)/python examples/trips/demo_spark.py
 
 # Two jobs run at a time, in this order. Spark leaves a core free most of the time, so it runs
-# beside cargo; the package comes last, each half in a process that collects its own tests
+# beside cargo; the package comes last, each third in a process that collects its own tests
 # only. BUILT removes the dependencies on builds, by which make would start cargo before Spark.
 test: build-dev ## run all tests that must pass: lint, cargo, pytest; SEED= repeats another day
 	@echo "seed $(SEED); to repeat: make test SEED=$(SEED)"
 	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core \
-		test-package-stateful test-package-others
+		test-package-keyed test-package-windows test-package-others
 
 # Those of Python's bindings are selected for their features of dependencies: with others,
 # cargo would compile the core once more. Tests of tables use the profile of the extension,
@@ -89,12 +89,16 @@ test-core: $(if $(BUILT),,dev-tools) ## test the Rust core; ARGS=oracle:: select
 test-package: $(if $(BUILT),,build-dev) ## test the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
-STATEFUL := tests/keyed tests/window
-test-package-stateful: $(if $(BUILT),,build-dev)
-	$(BIN)/pytest $(STATEFUL) $(ARGS)
+KEYED  := tests/keyed
+WINDOW := tests/window tests/table
+test-package-keyed: $(if $(BUILT),,build-dev)
+	$(BIN)/pytest $(KEYED) $(ARGS)
+
+test-package-windows: $(if $(BUILT),,build-dev)
+	$(BIN)/pytest $(WINDOW) $(ARGS)
 
 test-package-others: $(if $(BUILT),,build-dev)
-	$(BIN)/pytest $(addprefix --ignore ,$(STATEFUL) tests/spark) $(ARGS)
+	$(BIN)/pytest $(addprefix --ignore ,$(KEYED) $(WINDOW) tests/spark) $(ARGS)
 
 test-spark: $(if $(BUILT),,build-dev) ## test the Python package with Spark
 	$(BIN)/pytest tests/spark $(ARGS)
@@ -140,8 +144,7 @@ test-faults: dev ## inject errors into user functions: FAULTS=300 scripts per al
 
 ONE_NUMBER ?= 200
 test-one-number: dev ## ask for the numbers of one Spec in every way: ONE_NUMBER=200 streams
-	SLIDEWISE_ONE_NUMBER=$(ONE_NUMBER) SLIDEWISE_EVERY_CASE=1 \
-		$(BIN)/pytest -n 2 tests/spec/test_one_number.py -q
+	SLIDEWISE_ONE_NUMBER=$(ONE_NUMBER) $(BIN)/pytest -n 2 tests/spec/test_one_number.py -q
 
 MINUTES ?= 10
 test-keyed-pairs: dev ## test every pair of features of keyed streams: MINUTES=10 SEED=20260101

@@ -20,8 +20,9 @@ from seeds import SEED
 # pytest-timeout fails a test from within the interpreter. A deadlock in native code
 # may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
-# One of so many cases of a test, and of the tests of a module with Spark, runs a day.
+# One of so many cases of a test, modules with Spark, and tests of these runs a day.
 CASES = 10
+SPARK_MODULES = 2
 SPARK_TESTS = 10
 STDERR = pytest.StashKey[int]()
 
@@ -77,17 +78,26 @@ def draw(
     return [item for item in items if group(item) is None or item in kept]
 
 
+def draw_modules(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Keeps one of so many modules with Spark, and all other tests."""
+    modules = {name for item in items if (name := spark_module_of(item)) is not None}
+    count = math.ceil(len(modules) / SPARK_MODULES)
+    kept = {None, *random.Random(f"{SEED} modules").sample(sorted(modules), count)}
+    return [item for item in items if spark_module_of(item) in kept]
+
+
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Draws some cases of each test, then some of the tests of each Spark module.
+    """Draws some cases of each test, and some modules with Spark and tests of these.
 
-    All run with SLIDEWISE_EVERY_CASE, or if tests are named or selected.
+    All run with SLIDEWISE_EVERY_CASE, or if files or tests are named, or selected.
     """
-    named = any("::" in arg for arg in config.args) or config.option.keyword
+    named = any(".py" in arg for arg in config.args) or config.option.keyword
     if named or "SLIDEWISE_EVERY_CASE" in os.environ:
         return
-    kept = draw(draw(items, case_of, CASES), spark_module_of, SPARK_TESTS)
+    kept = draw(draw_modules(items), case_of, CASES)
+    kept = draw(kept, spark_module_of, SPARK_TESTS)
     config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     items[:] = kept
 
