@@ -67,18 +67,18 @@ demo: rust $(UV) ## run the main job on generated trips: table, Parquet, picture
 demo-spark: dev ## compare both engines on the same trips: in process, Spark batch and stream
 	@$(BIN)/python examples/trips/demo_spark.py
 
-# Two jobs run at a time, in this order: lint beside the build, Spark, which leaves a core free
-# most of the time, beside cargo, and the package last, each third in a process that collects
-# its own tests only.
-test: ## run all tests that must pass: lint, cargo, pytest; SEED= repeats another day
+# Two jobs run at a time, in this order. Spark leaves a core free most of the time, so it runs
+# beside cargo; the package comes last, each third in a process that collects its own tests
+# only. BUILT removes the dependencies on builds, by which make would start cargo before Spark.
+test: build-dev ## run all tests that must pass: lint, cargo, pytest; SEED= repeats another day
 	@echo "seed $(SEED); to repeat: make test SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -j 2 lint test-spark test-core \
+	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core \
 		test-package-keyed test-package-windows test-package-others
 
 # Those of Python's bindings are selected for their features of dependencies: with others,
 # cargo would compile the core once more. Tests of tables use the profile of the extension,
 # which optimises the core.
-test-core: dev-tools ## test the Rust core; ARGS=oracle:: selects tests
+test-core: $(if $(BUILT),,dev-tools) ## test the Rust core; ARGS=oracle:: selects tests
 	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --lib \
 		--test every --test structures --test experiments $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers -p slidewise-py --doc \
@@ -86,21 +86,21 @@ test-core: dev-tools ## test the Rust core; ARGS=oracle:: selects tests
 	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-py --test tables --test keyed \
 		--profile dev $(ARGS)
 
-test-package: build-dev ## test the Python package without Spark
+test-package: $(if $(BUILT),,build-dev) ## test the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
 KEYED  := tests/keyed
 WINDOW := tests/window tests/table
-test-package-keyed: build-dev
+test-package-keyed: $(if $(BUILT),,build-dev)
 	$(BIN)/pytest $(KEYED) $(ARGS)
 
-test-package-windows: build-dev
+test-package-windows: $(if $(BUILT),,build-dev)
 	$(BIN)/pytest $(WINDOW) $(ARGS)
 
-test-package-others: build-dev
+test-package-others: $(if $(BUILT),,build-dev)
 	$(BIN)/pytest $(addprefix --ignore ,$(KEYED) $(WINDOW) tests/spark) $(ARGS)
 
-test-spark: build-dev ## test the Python package with Spark
+test-spark: $(if $(BUILT),,build-dev) ## test the Python package with Spark
 	$(BIN)/pytest tests/spark $(ARGS)
 
 test-matrix: build-dev ## test every algorithm with every aggregation; ARGS="-k sum"
@@ -208,14 +208,13 @@ kafka: dev ## fetch Kafka and Spark's connector for it into .kafka, for the test
 	@$(BIN)/python tools/kafka.py
 
 # A Rust other than that of rust-toolchain.toml has other lints, so its warnings are not errors.
-# In a folder of its own, clippy does not wait for the build.
 PINNED := $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
-lint: dev-tools ## check formatting, types and clippy; count unsafe blocks
+lint: $(if $(BUILT),,dev-tools) ## check formatting, types and clippy; count unsafe blocks
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(CARGO) fmt --all --check
-	CARGO_TARGET_DIR=target/lint $(CARGO) clippy --quiet --locked --workspace --all-targets -- \
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- \
 		$$(cargo --version | grep -qF " $(PINNED) " && echo "-D warnings")
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern "C" \{)' crates | wc -l
