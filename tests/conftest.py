@@ -21,8 +21,8 @@ from seeds import SEED
 # may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
 # One of so many cases of a test, modules with Spark, and tests of these runs a day.
-CASES = 10
-SPARK_MODULES = 2
+CASES = 15
+SPARK_MODULES = 3
 SPARK_TESTS = 10
 STDERR = pytest.StashKey[int]()
 

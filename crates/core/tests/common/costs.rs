@@ -25,13 +25,13 @@ pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Exponents of the sizes that costs are counted at; the last two only if `SLIDEWISE_COSTS`
+/// Exponents of the sizes that costs are counted at; the last three only if `SLIDEWISE_COSTS`
 /// is `all`.
 pub fn sizes() -> impl Iterator<Item = u32> {
     let all = all_sizes();
-    [0, 1, 3, 6, 10, 12, 15, 20]
+    [0, 1, 3, 6, 11, 13, 15, 20]
         .into_iter()
-        .filter(move |log| all || *log < 15)
+        .filter(move |log| all || *log < 12)
 }
 
 /// Whether costs are counted at the largest sizes, too.

@@ -20,13 +20,13 @@ use super::Random;
 pub const DEFAULT: u64 = 100;
 pub const OTHER: u64 = 10;
 
-/// The seeds of a test: `percent` of 300, or of `SLIDEWISE_SCRIPTS`. They change
+/// The seeds of a test: `percent` of 200, or of `SLIDEWISE_SCRIPTS`. They change
 /// daily, unless `SLIDEWISE_SEED` is the first. A test that fails prints how to repeat it.
 pub fn seeds(percent: u64) -> Seeds {
-    seeds_of(percent, 300)
+    seeds_of(percent, 200)
 }
 
-/// The seeds of a test that runs another number than 300 a day.
+/// The seeds of a test that runs another number than 200 a day.
 pub fn seeds_of(percent: u64, a_day: u64) -> Seeds {
     let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(a_day);
     let first = setting("SLIDEWISE_SEED").unwrap_or_else(today);

@@ -74,7 +74,7 @@ impl Script {
 #[test]
 fn queries_of_short_scripts_are_those_of_a_table() {
     let (mut scripts, mut compared) = (0, 0);
-    for seed in seeds_of(100, 8_000) {
+    for seed in seeds_of(100, 4_000) {
         let mut random = Random(seed);
         let mode = random.pick(&[Mode::Remove, Mode::RemoveAndEvict, Mode::KeepRows(3)]);
         let keys = 1 + random.below(4);
