@@ -146,10 +146,7 @@ class CellLog:
                 self._parts.append(part)
                 continue
             lost = until
-            left = self._later(part, until)
-            self._pages.remove(part.page)
-            if len(left):
-                self._parts.append(self._stored(left))
+            self._rewrite(part, self._later(part, until))
         return lost
 
     def holds_until(self, until: int) -> bool:
@@ -161,10 +158,14 @@ class CellLog:
         parts, self._parts = self._parts, []
         for part in parts:
             entries = self._pages.read(part.page, self.schema)
-            left = entries.filter(is_alive(entries))
-            if len(left) == len(entries):
+            alive = entries.filter(is_alive(entries))
+            if len(alive) == len(entries):
                 self._parts.append(part)
-                continue
-            self._pages.remove(part.page)
-            if len(left):
-                self._parts.append(self._stored(left))
+            else:
+                self._rewrite(part, alive)
+
+    def _rewrite(self, part: CellPage, entries: pa.Table) -> None:
+        """Replaces a page by one of some of its entries, if any."""
+        self._pages.remove(part.page)
+        if len(entries):
+            self._parts.append(self._stored(entries))

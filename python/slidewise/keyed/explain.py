@@ -97,10 +97,8 @@ def _cells(shard: Shard) -> list[str]:
         return []
     if query.cells is None:
         return [f"cells: their rows are kept, because of {_keeping(query)}"]
-    partials, rows = (
-        format_count(len(log.cells), "partial"),
-        format_count(len(log), "row"),
-    )
+    partials = format_count(len(log.cells), "partial")
+    rows = format_count(len(log), "row")
     return [
         f"cells: {partials} of cells that the watermark has passed, in "
         f"{format_bytes(log.cells.nbytes)} of the log, and {rows} in "
