@@ -75,16 +75,14 @@ test: build-dev ## run all tests that must pass: lint, cargo, pytest; SEED= repe
 	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core \
 		test-package-keyed test-package-windows test-package-others
 
-# Those of Python's bindings are selected for their features of dependencies: with others,
-# cargo would compile the core once more. Tests of tables use the profile of the extension,
-# which optimises the core.
+# Python's bindings are selected for their features of dependencies: with others, cargo would
+# compile the core once more.
 test-core: $(if $(BUILT),,dev-tools) ## test the Rust core; ARGS=oracle:: selects tests
-	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers --lib \
-		--test every --test structures --test experiments $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-tests -p slidewise-py --tests \
+		--profile dev $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-papers -p slidewise-py --doc \
 		--profile dev $(ARGS)
-	$(BIN)/python tools/cargo_test.py -p slidewise-core -p slidewise-py --test tables --test keyed \
-		--profile dev $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core --lib $(ARGS)
 
 test-package: $(if $(BUILT),,build-dev) ## test the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
@@ -129,8 +127,7 @@ WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: queries:: hybrids:: q
 test-long: dev-tools ## test scripts and costs of the core at length: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_COSTS=all $(CARGO) test --profile long --locked \
-		-p slidewise-core -p slidewise-papers \
-		--test structures --test every --test tables --test keyed -- $(WINDOWS)
+		-p slidewise-tests --tests -- $(WINDOWS)
 
 PAIRS ?= 10000
 test-matrix-long: dev ## test every algorithm with every aggregation by PAIRS=10000 scripts each

@@ -20,9 +20,11 @@ from seeds import SEED
 # pytest-timeout fails a test from within the interpreter. A deadlock in native code
 # may hold the interpreter, so the process is ended these seconds later.
 GRACE = 10
-# One of so many cases of a test, modules with Spark, and tests of these runs a day.
+# One of so many runs a day: of the cases of a test, of long tests, of modules with
+# Spark, of the tests of these.
 CASES = 15
-SPARK_MODULES = 3
+LONG = 3
+SPARK_MODULES = 4
 SPARK_TESTS = 10
 STDERR = pytest.StashKey[int]()
 
@@ -53,6 +55,11 @@ def limit_of(item: pytest.Item) -> float:
 def case_of(item: pytest.Item) -> str | None:
     """The test of which the item is a case."""
     return item.nodeid.partition("[")[0] if hasattr(item, "callspec") else None
+
+
+def long_of(item: pytest.Item) -> str | None:
+    """The tests of seconds, without Spark, are one group."""
+    return "long" if item.get_closest_marker("long") else None
 
 
 def spark_module_of(item: pytest.Item) -> str | None:
@@ -89,7 +96,7 @@ def draw_modules(items: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Draws some cases of each test, and some modules with Spark and tests of these.
+    """Draws some cases of each test, long tests, modules with Spark and tests of these.
 
     All run with SLIDEWISE_EVERY_CASE, or if files or tests are named, or selected.
     """
@@ -97,6 +104,7 @@ def pytest_collection_modifyitems(
     if named or "SLIDEWISE_EVERY_CASE" in os.environ:
         return
     kept = draw(draw_modules(items), case_of, CASES)
+    kept = draw(kept, long_of, LONG)
     kept = draw(kept, spark_module_of, SPARK_TESTS)
     config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     items[:] = kept

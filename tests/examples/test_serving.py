@@ -80,6 +80,7 @@ def rounded(answer: dict[str, object]) -> dict[str, object]:
     }
 
 
+@pytest.mark.long
 def test_the_service_answers_and_goes_on_after_a_restart(tmp_path: Path) -> None:
     """A restarted service counts each payment once."""
     tables = []

@@ -201,6 +201,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_file_larger_than_the_memory_there_is(tmp_path: Path) -> None:
     count, limit = 1_000_000, 400_000_000

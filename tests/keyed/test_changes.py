@@ -174,6 +174,7 @@ def test_a_key_is_emitted_when_a_row_leaves_a_window() -> None:
     assert len(windows.collect()) == 0, "nothing is left to change"
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_other_keys() -> None:
     """Keys without changes are not emitted."""
     windows = sw.KeyedWindows(

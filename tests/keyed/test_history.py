@@ -91,6 +91,7 @@ def streamed(
     return answers, pa.concat_tables(taken), watermark
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_how_keys_share_shards(kind: str, seed: int) -> None:

@@ -108,6 +108,7 @@ def reached(windows: sw.KeyedWindows, at: int) -> list[int] | None:
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keep", [None, 30])
 def test_snapshots_and_followers_know_which_rows_are_gone(keep: int | None) -> None:
     options = {**OPTIONS, "windows": [10]}

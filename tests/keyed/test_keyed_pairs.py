@@ -25,6 +25,7 @@ def all_cases() -> list[tuple[str, Case]]:
     return drawn[:-count] + drawn[-count::8]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")
 def test_answers_equal_those_of_the_model(part: int) -> None:
     """Each failure has the command that runs its case alone."""

@@ -39,6 +39,7 @@ def snapshots():
         yield request, keyed.to_bytes()
 
 
+@pytest.mark.long
 def test_damage_that_the_checksum_does_not_show():
     chance, refused, known = random.Random(5), 0, list(snapshots())
     for _ in range(1200):
@@ -93,6 +94,7 @@ def test_changes_apply_in_order_only():
     assert restored(whole, *changes, other.changes()) == [4]
 
 
+@pytest.mark.long
 def test_changes_omit_pages_that_were_added_and_removed():
     """Each of many batches makes a page, which is soon merged into another page."""
     keyed = sw.KeyedWindows(**SUMS, emit="update")

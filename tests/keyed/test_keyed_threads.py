@@ -187,6 +187,7 @@ def test_answers_that_missed_evicted_rows_are_not_given(
     assert (after.latest, after.evicted, after.whole_from) == (1009, 959, 1009)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("emit", "options"),
     [
@@ -241,6 +242,7 @@ def test_queries_see_late_rows_with_the_others_of_their_batch(emit: str) -> None
     assert windows.query(0, 500) == {"n_1000": 82}
 
 
+@pytest.mark.long
 def test_results_and_their_end_are_of_the_same_rows() -> None:
     """The maximum of a key holds until its row leaves."""
     options = {**OPTIONS, "windows": 100_000, "aggs": {"most": sw.max("x")}}

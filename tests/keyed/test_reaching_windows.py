@@ -44,6 +44,7 @@ def test_rows_are_answered_as_over_the_table(
     assert_same(answers, expected, ["id"])
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sparse")
 @pytest.mark.parametrize("window", [sw.landmark("f"), sw.delta("km", 20)], ids=repr)
 def test_rows_before_a_window_leave(window: Any) -> None:

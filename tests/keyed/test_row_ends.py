@@ -124,6 +124,7 @@ def test_windows_equal_their_definition(name: str, size: int, ties: str | None) 
     assert len(ours) > 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.usefixtures("sparse")
 def test_the_state_has_only_rows_of_later_windows(name: str) -> None:

@@ -103,6 +103,7 @@ def test_signatures(node, built):
     assert defaults == built_defaults
 
 
+@pytest.mark.long
 def test_mypy_agrees():
     """mypy's stubtest agrees; it reads the packages that `make lint` does."""
     done = subprocess.run(

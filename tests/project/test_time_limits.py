@@ -35,6 +35,7 @@ def pytest_on(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
     done = pytest_on(tmp_path, WAITS[wait], limit=1, grace=1)
@@ -59,6 +60,7 @@ WORKS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hangs.PROC.exists(), reason="the watch needs Linux")
 @pytest.mark.parametrize(("code", "fails"), [(WAITS["python"], True), (WORKS, False)])
 def test_a_watched_test_fails_if_it_does_not_work(
@@ -71,6 +73,7 @@ def test_a_watched_test_fails_if_it_does_not_work(
     assert ("test_it: no work for 1 s" in done.stderr) == fails
 
 
+@pytest.mark.long
 def test_an_option_removes_the_limit(tmp_path: Path) -> None:
     """Long runs have `--timeout 0`."""
     code = "import time; time.sleep(0.5)"
@@ -90,6 +93,7 @@ WORKING_SHELL = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("test", "rest", "code"),
     [

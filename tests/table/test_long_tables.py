@@ -108,6 +108,7 @@ class Readings:
                 yield {"k": rows[at]["k"], **ends, **self.answers(window)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", KEYS)
 def test_many_rows_are_answered_as_few(keys: str) -> None:
     """Each kind of keys in another order each day."""

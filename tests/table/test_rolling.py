@@ -124,6 +124,7 @@ def check(
         assert all(map(same, got, expected)), (name, got, expected)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(
     tables(),

@@ -65,6 +65,7 @@ def test_rolling_is_the_same(trips: pa.Table, threads: int, by: str | None) -> N
     assert many.schema == one.schema
 
 
+@pytest.mark.long
 def test_query_points_hops_and_arrival_are_the_same(trips: pa.Table) -> None:
     options = {"on": "t", "by": "k", "aggs": AGGS}
     labels = trips.select(["t", "k"]).slice(100, 40_000)

@@ -111,6 +111,7 @@ def bytes_per_entry(algorithm, length, lateness=1, **options):
     return w.nbytes / length
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_entry_takes_the_bytes_on_its_card(algorithm):
     least, most = sw.algorithms()[algorithm].bytes_per_entry

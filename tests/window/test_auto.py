@@ -301,5 +301,5 @@ class LatencyMachine(WindowMachine):
 
 
 TestLatency = LatencyMachine.TestCase
-TestLatency.settings = settings(TestFiba.settings, max_examples=30)
+TestLatency.settings = settings(TestFiba.settings, max_examples=15)
 del TestFiba, WindowMachine

@@ -254,6 +254,7 @@ def some(places):
     return places if EVERYWHERE else places[random.Random(SEED).randrange(8) :: 8]
 
 
+@pytest.mark.long
 def test_every_bit_flip_with_a_checksum_that_fits():
     """Damage under a right checksum must be refused, or give a valid window."""
     forgeries = taken = 0
@@ -292,6 +293,7 @@ EXTREMES = [
 EXTREMES += [2**64 - 1, 2**64 - 2, 2**61, 2**61 - 1]
 
 
+@pytest.mark.long
 def test_lengths_at_extremes():
     """Any eight bytes could be a length: they become one, with the right checksum."""
     for make in [*CORPUS.values(), *LARGE.values()]:

@@ -48,6 +48,7 @@ def refused_within(blob, most):
     raise AssertionError(f"{growths} bytes more, not {most}")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
 )

@@ -288,6 +288,7 @@ def test_the_first_entry_from_many_threads():
         assert w.query() == 10_000
 
 
+@pytest.mark.long
 def test_other_threads_run_during_a_bulk_insert():
     """The GIL is free while native columns are sorted and inserted."""
     count = 3_000_000
@@ -361,6 +362,7 @@ def test_ctrl_c_and_other_threads_during_endless_input(huge, times, values):
     assert done.stdout == "interrupted\n", done.stderr
 
 
+@pytest.mark.long
 def test_a_copy_during_the_first_insert_is_a_whole_window() -> None:
     times = np.arange(20_000).view("datetime64[s]")
     for _ in range(2):

@@ -249,13 +249,13 @@ class RecalculateMachine(WindowMachine):
 
 TestFiba = WindowMachine.TestCase
 TestFiba.settings = settings(
-    max_examples=40,
+    max_examples=20,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 TestRecalculate = RecalculateMachine.TestCase
-TestRecalculate.settings = settings(TestFiba.settings, max_examples=15)
+TestRecalculate.settings = settings(TestFiba.settings, max_examples=10)
 
 
 SINGLE = {

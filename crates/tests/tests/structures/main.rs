@@ -1,7 +1,7 @@
 //! Tests of the structures themselves: random scripts beside `recalculate`, costs by
 //! counting combines, damaged bytes, memory that comes back. One program, because most of
-//! its compiling is windows and scripts that several of these files use. `slidewise-papers`
-//! runs `suite` over its structures.
+//! its compiling is windows and scripts that several of these files use. `papers_structures`
+//! runs `suite` over the papers' structures.
 
 #[path = "../common/mod.rs"]
 mod common;

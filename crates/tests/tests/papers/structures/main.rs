@@ -1,10 +1,10 @@
 //! Tests of the structures themselves: random scripts beside `recalculate`, costs by
 //! counting combines, the papers' traces, damaged bytes, memory that comes back.
 
-#[path = "../../../core/tests/common/mod.rs"]
+#[path = "../../common/mod.rs"]
 mod common;
 
-#[path = "../../../core/tests/structures/suite/mod.rs"]
+#[path = "../../structures/suite/mod.rs"]
 mod suite;
 
 mod cards;

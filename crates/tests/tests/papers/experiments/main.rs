@@ -3,23 +3,23 @@
 
 #![allow(dead_code, reason = "the driver has more operators than are counted")]
 
-#[path = "../../../core/tests/common/mod.rs"]
+#[path = "../../common/mod.rs"]
 mod common;
-#[path = "../../benches/experiments/counted.rs"]
+#[path = "../../../../papers/benches/experiments/counted.rs"]
 mod counted;
-#[path = "../../benches/experiments/measure.rs"]
+#[path = "../../../../papers/benches/experiments/measure.rs"]
 mod measure;
-#[path = "../../benches/experiments/operators.rs"]
+#[path = "../../../../papers/benches/experiments/operators.rs"]
 mod operators;
-#[path = "../../benches/experiments/order.rs"]
+#[path = "../../../../papers/benches/experiments/order.rs"]
 mod order;
-#[path = "../../benches/experiments/resident.rs"]
+#[path = "../../../../papers/benches/experiments/resident.rs"]
 mod resident;
-#[path = "../../benches/latency/samples.rs"]
+#[path = "../../../../papers/benches/latency/samples.rs"]
 mod samples;
-#[path = "../../benches/experiments/structures.rs"]
+#[path = "../../../../papers/benches/experiments/structures.rs"]
 mod structures;
-#[path = "../../benches/experiments/subjects.rs"]
+#[path = "../../../../papers/benches/experiments/subjects.rs"]
 mod subjects;
 
 use slidewise_core::monoid::{Entry, Monoid};

@@ -1,6 +1,5 @@
 //! Tests of tables: the aggregations of rows over sliding windows, against their
-//! definitions. The tested code is compiled in the core, once, with its profile: `make
-//! test-core` runs it optimised, unlike the programs that compile their own windows.
+//! definitions. The tested code is compiled in the core, which is optimised.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
 //! Tests of planned windows: every algorithm over every representation. One program,
 //! because compiling those windows once takes a minute, and running most of these tests
-//! takes less. `slidewise-papers` runs some of these files over its algorithms.
+//! takes less. `papers_every` runs some of these files over the papers' algorithms.
 
 #[path = "../common/mod.rs"]
 mod common;

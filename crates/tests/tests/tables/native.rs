@@ -6,6 +6,7 @@ use std::cell::Cell as Counter;
 
 use super::rolling::{Stored, Table, answer, lengths, request};
 use crate::common::Random;
+use crate::common::script::seeds_of;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::native::{Functions, Lift, NativeLower};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
@@ -126,8 +127,7 @@ fn agg(functions: Functions) -> AggSpec {
 
 #[test]
 fn every_row_of_every_window() {
-    let seeds = if cfg!(miri) { 10 } else { 400 };
-    for seed in 1..=seeds {
+    for seed in seeds_of(1_000, 13).take(400) {
         let mut random = Random(seed);
         let table = Table::new(&mut random);
         let spans = lengths(&mut random);
