@@ -214,7 +214,6 @@ def hopped(make: Callable[[], Any], spec: sw.Spec, rng: random.Random) -> None:
     collected(make, sw.Spec(**hops), rng)
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_no_type_raises_an_error_of_a_library():
     rng = random.Random(SEED)
