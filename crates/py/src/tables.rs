@@ -121,6 +121,7 @@ pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
         KernelKind::Sums => "sums",
         KernelKind::Extremes => "extremes",
         KernelKind::Moments => "moments",
+        KernelKind::Pairs => "pairs",
         KernelKind::Ends => "ends",
         KernelKind::Areas => "areas",
         KernelKind::Decays => "decays",

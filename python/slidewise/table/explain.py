@@ -47,6 +47,7 @@ _KERNELS = {
         "differences of prefix sums, exact on a grid, of distances from a pivot",
         8,
     ),
+    "pairs": ("two stacks over products of distances from a pivot", 60),
     "areas": ("differences of prefix sums of the areas between adjacent values", 15),
     "decays": ("two stacks over weighted values: nothing is subtracted", 40),
     "values": (

@@ -8,7 +8,7 @@
 use super::rounding::{two_product, two_sum};
 
 /// `high + low`, where `low` is at most half a unit in the last place of `high`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Double {
     pub high: f64,
     pub low: f64,

@@ -254,14 +254,21 @@ fn nearest(number: Double) -> f64 {
 /// Less is 0, in every grouping.
 const NOISE: f64 = 1.0 / (1_u128 << 85) as f64;
 
-/// Whether a sum of products is only rounding.
 fn is_noise(words: &[u64], products: usize, squares: [usize; 2]) -> bool {
-    let [x, y] = squares.map(|at| twofold(words, at).sqrt());
-    let noise = NOISE * x * y;
-    noise.is_finite() && twofold(words, products).abs() < noise
+    is_rounding(
+        twofold(words, products),
+        squares.map(|at| twofold(words, at)),
+    )
 }
 
-fn without_noise(share: f64) -> f64 {
+/// Whether a sum of products is only rounding.
+pub fn is_rounding(products: f64, squares: [f64; 2]) -> bool {
+    let [x, y] = squares.map(f64::sqrt);
+    let noise = NOISE * x * y;
+    noise.is_finite() && products.abs() < noise
+}
+
+pub fn without_noise(share: f64) -> f64 {
     if share.abs() < NOISE { 0.0 } else { share }
 }
 

@@ -216,6 +216,8 @@ pub enum KernelKind {
     Sums,
     Extremes,
     Moments,
+    /// Two stacks over products of two columns.
+    Pairs,
     Ends,
     /// Sums of the areas between adjacent values.
     Areas,

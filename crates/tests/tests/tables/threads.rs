@@ -11,8 +11,10 @@ use slidewise_core::rolling::{Closed, Error, Length, Output, QueryPoints, Reques
 const ROWS: usize = 33_000;
 
 /// Aggregations of every code path: kernels, monoids, lists, counted values.
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 15] = [
     Kind::Sum,
+    Kind::Slope,
+    Kind::Covariance,
     Kind::Mean,
     Kind::Count,
     Kind::Max,
@@ -87,7 +89,7 @@ fn aggs() -> Vec<AggSpec> {
     let agg = |(at, kind)| AggSpec {
         kind,
         of: Some(at / 2 % 2),
-        by: None,
+        by: matches!(kind, Kind::Slope | Kind::Covariance).then_some((at / 2 + 1) % 2),
         ddof: 1,
     };
     KINDS.into_iter().enumerate().map(agg).collect()

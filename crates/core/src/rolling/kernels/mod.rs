@@ -10,6 +10,7 @@
 //! - first and last: the values at the ends
 //! - areas over time: sums of those between adjacent values ([`areas`])
 //! - decayed sums and means: two stacks over weighted values ([`decays`])
+//! - covariances, slopes: two stacks over distances from a pivot ([`pairs`])
 //! - native functions: two stacks over adjacent records ([`native`])
 
 mod areas;
@@ -17,6 +18,7 @@ mod binned_sum;
 mod decays;
 mod native;
 mod ops;
+mod pairs;
 mod parts;
 mod prefix_sums;
 #[cfg(test)]
@@ -35,6 +37,7 @@ use crate::aggregate::{AggSpec, Kind};
 use areas::Areas;
 use decays::WeightedRows;
 use native::{Native, Records};
+use pairs::PairRows;
 use parts::{FoldKind, IndexedAgg, Part, part};
 use sink::ColumnSink;
 
@@ -94,6 +97,7 @@ pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
         FoldKind::Sum => KernelKind::Sums,
         FoldKind::Extreme { .. } => KernelKind::Extremes,
         FoldKind::Moments => KernelKind::Moments,
+        FoldKind::Pairs => KernelKind::Pairs,
         FoldKind::End { .. } => KernelKind::Ends,
         FoldKind::Area { .. } => KernelKind::Areas,
         FoldKind::Decayed { .. } => KernelKind::Decays,
@@ -116,12 +120,13 @@ pub(super) fn beyond(
     columns: &[Column<'_, i64>],
     sorted: &Sorted<'_>,
 ) -> Option<Vec<bool>> {
-    let large = too_large(agg, columns, sorted);
-    let unordered = decays::unordered(agg, columns, sorted);
-    match (large, unordered) {
-        (Some(a), Some(b)) => Some(a.iter().zip(b).map(|(a, b)| *a || b).collect()),
-        (a, b) => a.or(b),
-    }
+    let reasons = [
+        too_large(agg, columns, sorted),
+        decays::unordered(agg, columns, sorted),
+        pairs::too_far(agg, columns, sorted),
+    ];
+    let either = |a: Vec<bool>, b: Vec<bool>| a.iter().zip(b).map(|(a, b)| *a || b).collect();
+    reasons.into_iter().flatten().reduce(either)
 }
 
 fn too_large(agg: &AggSpec, columns: &[Column<'_, i64>], sorted: &Sorted<'_>) -> Option<Vec<bool>> {
@@ -188,6 +193,7 @@ pub(super) fn answer(
         records: records(aggs, &columns),
         weighted: decays::weighted(aggs, &columns, &sorted.starts),
         areas: areas::areas(aggs, &columns),
+        pairs: pairs::pairs(aggs, &columns, &sorted.starts),
     };
     for (index, span) in request.spans.iter().enumerate() {
         let chunks = &mut chunks[index];
@@ -206,6 +212,7 @@ struct Lifted<'a> {
     records: Vec<(Option<usize>, Records<'a>)>,
     weighted: Vec<WeightedRows<'a>>,
     areas: Vec<Areas<'a>>,
+    pairs: Vec<PairRows>,
 }
 
 /// Columns as records, each once.
@@ -267,6 +274,7 @@ fn plan<'a>(
             }
             FoldKind::Decayed { .. } => decays::part(&lifted.weighted, aggs),
             FoldKind::Area { .. } => areas::part(&lifted.areas, aggs),
+            FoldKind::Pairs => pairs::part(&lifted.pairs, aggs),
             _ => part(fold, of.and_then(|of| columns[of].as_ref()), aggs),
         })
         .collect()

@@ -385,7 +385,7 @@ pub(super) struct Moments<'a, V> {
 pub(super) type Distances = [f64; 4];
 
 /// If `second − first²/n` is less than this share of `second`, the window needs a rebase.
-const MIN_REMAINDER: f64 = 1.0 / 32.0;
+pub(super) const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
     pub(super) fn new(values: NullableColumn<'a, V>, counts: PresentCounts<'a>) -> Self {

@@ -22,6 +22,7 @@ pub(super) enum FoldKind {
     Sum,
     Extreme { min: bool },
     Moments,
+    Pairs,
     End { last: bool },
     Decayed { what: Decayed, half_life: HalfLife },
     Area { linear: bool },
@@ -37,6 +38,7 @@ impl FoldKind {
             Kind::Min => Self::Extreme { min: true },
             Kind::Max => Self::Extreme { min: false },
             Kind::Variance | Kind::Stddev => Self::Moments,
+            Kind::Covariance | Kind::Correlation | Kind::Slope | Kind::RSquared => Self::Pairs,
             Kind::First => Self::End { last: false },
             Kind::Last => Self::End { last: true },
             Kind::Decayed {
@@ -121,7 +123,10 @@ fn of_number<'a, V: Number + 'a>(
         FoldKind::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, aggs),
         FoldKind::End { last } => End::boxed(values, counts, last, aggs),
         FoldKind::Count | FoldKind::Sum => Box::new(Count { counts, aggs }),
-        FoldKind::Decayed { .. } | FoldKind::Area { .. } | FoldKind::Native(_) => {
+        FoldKind::Pairs
+        | FoldKind::Decayed { .. }
+        | FoldKind::Area { .. }
+        | FoldKind::Native(_) => {
             unreachable!("lifted columns answer these")
         }
     }
@@ -358,7 +363,7 @@ fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
 impl PresentCounts<'_> {
     /// The number of values in each window of a block.
     #[inline(always)]
-    fn write_down(self, block: &RowBlock<'_>, to: &mut Vec<f64>) {
+    pub(super) fn write_down(self, block: &RowBlock<'_>, to: &mut Vec<f64>) {
         write_down(block.windows().map(|(lo, hi)| self.float(lo, hi)), to);
     }
 }

@@ -111,4 +111,20 @@ impl ColumnSink<'_, '_> {
             }
         }
     }
+
+    /// Windows that have no answer.
+    #[inline(always)]
+    pub(super) fn leave_out_where(
+        &mut self,
+        index: usize,
+        windows: impl Iterator<Item = bool> + Clone,
+    ) {
+        if !windows.clone().fold(false, |any, is_out| any | is_out) {
+            return;
+        }
+        for (at, _) in windows.enumerate().filter(|(_, is_out)| *is_out) {
+            let row = self.row(at);
+            self.chunks[index].leave_out(row);
+        }
+    }
 }
