@@ -1,4 +1,4 @@
-"""Covariances, correlations and slopes over tables equal their definitions."""
+"""Covariances, slopes and weighted means over tables equal their definitions."""
 
 import math
 import random
@@ -17,6 +17,7 @@ AGGS = {
     "correlation": sw.correlation("x", "y"),
     "slope": sw.slope("x", "y"),
     "r_squared": sw.r_squared("x", "y"),
+    "weighted": sw.weighted_mean("x", by="y"),
 }
 
 
@@ -51,7 +52,10 @@ def by_definition(pairs: list[tuple[Any, Any]]) -> dict[str, float | None]:
     xx, yy, xy = products(0, 0), products(1, 1), products(0, 1)
     share = None if xx * yy == 0 else float(xy * xy / (xx * yy))
     alone = count < 2
+    weights = sum((y for _, y in exact), Fraction())
+    weighted = sum((x * y for x, y in exact), Fraction())
     return {
+        "weighted": float(weighted / weights) if weights else None,
         "covariance": None if alone else float(xy / (count - 1)),
         "population": float(xy / count) if count else None,
         "correlation": None
@@ -66,7 +70,12 @@ def by_scale(pairs: list[tuple[Any, Any]]) -> list[float]:
     """Magnitudes of answers whose digits do not cancel."""
     spread = [float(max(side) - min(side)) for side in zip(*pairs, strict=True)]
     slope = spread[0] / spread[1] if spread[1] else 0.0
-    return [spread[0] * spread[1], slope]
+    weights = [abs(float(y)) for _, y in pairs]
+    total = abs(math.fsum(float(y) for _, y in pairs))
+    heavy = (
+        max(abs(float(x)) for x, _ in pairs) * sum(weights) / total if total else 0.0
+    )
+    return [spread[0] * spread[1], slope, heavy]
 
 
 KINDS = ["floats", "few", "integers", "outliers", "tiny", "runs"]
@@ -114,5 +123,5 @@ def test_what_is_zero_is_zero_in_any_window() -> None:
         }
     )
     out = sw.rolling(table, on="t", windows=4, aggs=AGGS)
-    for name in AGGS:
+    for name in [name for name in AGGS if name != "weighted"]:
         assert set(out[f"{name}_4"].to_pylist()[3:]) == {0.0}

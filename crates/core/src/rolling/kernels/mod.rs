@@ -97,7 +97,7 @@ pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
         FoldKind::Sum => KernelKind::Sums,
         FoldKind::Extreme { .. } => KernelKind::Extremes,
         FoldKind::Moments => KernelKind::Moments,
-        FoldKind::Pairs => KernelKind::Pairs,
+        FoldKind::Pairs | FoldKind::Weighted => KernelKind::Pairs,
         FoldKind::End { .. } => KernelKind::Ends,
         FoldKind::Area { .. } => KernelKind::Areas,
         FoldKind::Decayed { .. } => KernelKind::Decays,
@@ -274,7 +274,7 @@ fn plan<'a>(
             }
             FoldKind::Decayed { .. } => decays::part(&lifted.weighted, aggs),
             FoldKind::Area { .. } => areas::part(&lifted.areas, aggs),
-            FoldKind::Pairs => pairs::part(&lifted.pairs, aggs),
+            FoldKind::Pairs | FoldKind::Weighted => pairs::part(&lifted.pairs, aggs),
             _ => part(fold, of.and_then(|of| columns[of].as_ref()), aggs),
         })
         .collect()

@@ -1,9 +1,9 @@
 //! Covariances, correlations and slopes of two columns: two stacks over the distances of both
-//! from a pivot.
+//! from a pivot. Weighted means: two stacks over products and weights.
 //!
 //! Distances and products are pairs of floats, and so are their sums: as many digits as the
-//! monoid has, so what is zero in one is zero in the other. Integers are counted from one of
-//! their group, which no answer depends on, so that floats hold them.
+//! monoid has, so what is zero in one is zero in the other. Integers whose distances alone
+//! count are taken from one of their group, so that floats hold them.
 
 use super::ops::MIN_REMAINDER;
 use super::parts::{FoldKind, IndexedAgg, Kernel, Part};
@@ -14,6 +14,7 @@ use crate::aggregate::column::{Column, Values};
 use crate::aggregate::double::Double;
 use crate::aggregate::moment_answers::{is_rounding, without_noise};
 use crate::aggregate::rounding::{two_product, two_sum};
+use crate::aggregate::twofold::Twofold;
 use crate::aggregate::{AggSpec, Kind};
 use crate::rolling::Error;
 use crate::rolling::sorted_view::{Dense, Numbers, Presence, Sorted};
@@ -27,9 +28,25 @@ const WIDEST: i128 = 1 << 53;
 /// Two columns, where both are present.
 #[derive(Debug)]
 pub(super) struct PairRows {
-    of: [Option<usize>; 2],
+    of: Source,
     rows: Vec<[f64; 2]>,
     presence: Option<Presence>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source {
+    columns: [Option<usize>; 2],
+    /// Integers are distances from one of their group.
+    distances: bool,
+}
+
+impl Source {
+    fn new(agg: &AggSpec) -> Self {
+        Self {
+            columns: [agg.of, agg.by],
+            distances: agg.kind != Kind::WeightedMean,
+        }
+    }
 }
 
 /// The columns of all aggregations of pairs, each pair once.
@@ -40,9 +57,9 @@ pub(super) fn pairs(
 ) -> Vec<PairRows> {
     let mut all: Vec<PairRows> = Vec::new();
     for (_, agg) in aggs.iter().filter(|(_, agg)| is_of_pairs(agg.kind)) {
-        let of = [agg.of, agg.by];
+        let of = Source::new(agg);
         let column = |at: Option<usize>| at.and_then(|at| columns[at].as_ref());
-        let [Some(first), Some(second)] = of.map(column) else {
+        let [Some(first), Some(second)] = of.columns.map(column) else {
             continue;
         };
         if all.iter().all(|one| one.of != of) {
@@ -53,11 +70,14 @@ pub(super) fn pairs(
 }
 
 fn is_of_pairs(kind: Kind) -> bool {
-    FoldKind::of(kind) == Some(FoldKind::Pairs)
+    matches!(
+        FoldKind::of(kind),
+        Some(FoldKind::Pairs | FoldKind::Weighted)
+    )
 }
 
 impl PairRows {
-    fn new(of: [Option<usize>; 2], columns: [&Dense<'_>; 2], starts: &[usize]) -> Self {
+    fn new(of: Source, columns: [&Dense<'_>; 2], starts: &[usize]) -> Self {
         let mut rows = vec![[0.0; 2]; columns[0].len()];
         for (side, column) in columns.iter().enumerate() {
             match &column.numbers {
@@ -70,7 +90,10 @@ impl PairRows {
                     for group in starts.windows(2) {
                         let values = &values[group[0]..group[1]];
                         let present = (group[0]..group[1]).position(|at| is_present(column, at));
-                        let first = present.map_or(0, |at| values[at]);
+                        let first = match of.distances {
+                            true => present.map_or(0, |at| values[at]),
+                            false => 0,
+                        };
                         for (row, value) in rows[group[0]..group[1]].iter_mut().zip(values) {
                             row[side] = value.wrapping_sub(first) as f64;
                         }
@@ -105,9 +128,13 @@ pub(super) fn too_far(
         return None;
     }
     let columns = [&columns[agg.of?], &columns[agg.by?]];
+    let is_wide = |values: &mut dyn Iterator<Item = i64>| match agg.kind {
+        Kind::WeightedMean => is_wide(&mut values.chain([0])),
+        _ => is_wide(values),
+    };
     let may_be = columns.iter().any(|column| match column.values {
         Values::F64(values) => !values.iter().fold(true, |all, value| all & is_near(*value)),
-        Values::I64(values) => is_wide(values.iter().copied()),
+        Values::I64(values) => is_wide(&mut values.iter().copied()),
         Values::Cells(_) => unreachable!("kernels know numbers only"),
     });
     if !may_be {
@@ -119,7 +146,7 @@ pub(super) fn too_far(
             let mut rows = rows.filter(|row| column.validity.is_none_or(|of| of.is_valid(*row)));
             match column.values {
                 Values::F64(values) => rows.any(|row| !is_near(values[row])),
-                Values::I64(values) => is_wide(rows.map(|row| values[row])),
+                Values::I64(values) => is_wide(&mut rows.map(|row| values[row])),
                 Values::Cells(_) => unreachable!("kernels know numbers only"),
             }
         })
@@ -134,7 +161,7 @@ fn is_near(value: f64) -> bool {
     (size <= LARGEST) & ((size >= LEAST) | (size == 0.0))
 }
 
-fn is_wide(values: impl Iterator<Item = i64>) -> bool {
+fn is_wide(values: &mut dyn Iterator<Item = i64>) -> bool {
     let ends = values.fold((i64::MAX, i64::MIN), |(least, most), value| {
         (least.min(value), most.max(value))
     });
@@ -143,9 +170,16 @@ fn is_wide(values: impl Iterator<Item = i64>) -> bool {
 
 /// The part of an aggregation over pairs that [`pairs`] has made.
 pub(super) fn part<'a>(all: &'a [PairRows], aggs: Vec<IndexedAgg>) -> Box<dyn Part + 'a> {
-    let of = [aggs[0].1.of, aggs[0].1.by];
+    let of = Source::new(&aggs[0].1);
     let found = all.iter().find(|one| one.of == of);
     let rows = found.expect("pairs of all aggregations");
+    if aggs[0].1.kind == Kind::WeightedMean {
+        return Box::new(Means {
+            stacks: TwoStacks::new(Weighted(rows), rows.counts()),
+            lowered: Vec::new(),
+            aggs,
+        });
+    }
     let scan = Pairs {
         rows: &rows.rows,
         counts: rows.counts(),
@@ -393,5 +427,68 @@ impl Products {
         }
         let share = self.xy.over(self.xx).times(self.xy.over(self.yy));
         share.rounded().clamp(0.0, 1.0)
+    }
+}
+
+/// Products of values and weights, and weights.
+#[derive(Clone, Copy, Debug)]
+struct Weighted<'a>(&'a PairRows);
+
+impl Scan for Weighted<'_> {
+    type Fold = [Twofold; 2];
+    /// The mean, and the sum of the weights.
+    type Lowered = (f64, f64);
+
+    #[inline(always)]
+    fn identity(&self) -> Self::Fold {
+        [Twofold::EMPTY; 2]
+    }
+    #[inline(always)]
+    fn absorb(&self, [products, weights]: Self::Fold, at: usize) -> Self::Fold {
+        if !self
+            .0
+            .counts()
+            .0
+            .is_none_or(|presence| presence.present[at])
+        {
+            return [products, weights];
+        }
+        let [value, weight] = self.0.rows[at];
+        let (sum, error) = two_product(value, weight);
+        let product = Twofold { sum, error };
+        [
+            products.combine_within(product),
+            weights.plus_within(weight),
+        ]
+    }
+    #[inline(always)]
+    fn join(&self, older: Self::Fold, younger: Self::Fold) -> Self::Fold {
+        [0, 1].map(|at| older[at].combine_within(younger[at]))
+    }
+    #[inline(always)]
+    fn lower(&self, [products, weights]: Self::Fold, _count: f64) -> (f64, f64) {
+        let mean = Double::from(products).over(Double::from(weights));
+        (mean.rounded(), weights.value())
+    }
+}
+
+struct Means<'a> {
+    stacks: TwoStacks<'a, Weighted<'a>>,
+    lowered: Vec<(f64, f64)>,
+    aggs: Vec<IndexedAgg>,
+}
+
+impl Kernel for Means<'_> {
+    #[inline(always)]
+    fn run(&mut self, block: &RowBlock<'_>, sink: &mut ColumnSink<'_, '_>) -> Result<(), Error> {
+        self.lowered.resize(block.lo.len(), (0.0, 0.0));
+        self.stacks.answer(block, &mut self.lowered);
+        for (index, _) in &self.aggs {
+            sink.numbers(*index, self.lowered.iter().map(|(mean, _)| *mean));
+            // Also of a window without pairs.
+            let has_no_weight = self.lowered.iter().map(|(_, weights)| *weights == 0.0);
+            sink.leave_out_where(*index, has_no_weight);
+        }
+        Ok(())
     }
 }

@@ -23,6 +23,7 @@ pub(super) enum FoldKind {
     Extreme { min: bool },
     Moments,
     Pairs,
+    Weighted,
     End { last: bool },
     Decayed { what: Decayed, half_life: HalfLife },
     Area { linear: bool },
@@ -39,6 +40,7 @@ impl FoldKind {
             Kind::Max => Self::Extreme { min: false },
             Kind::Variance | Kind::Stddev => Self::Moments,
             Kind::Covariance | Kind::Correlation | Kind::Slope | Kind::RSquared => Self::Pairs,
+            Kind::WeightedMean => Self::Weighted,
             Kind::First => Self::End { last: false },
             Kind::Last => Self::End { last: true },
             Kind::Decayed {
@@ -124,6 +126,7 @@ fn of_number<'a, V: Number + 'a>(
         FoldKind::End { last } => End::boxed(values, counts, last, aggs),
         FoldKind::Count | FoldKind::Sum => Box::new(Count { counts, aggs }),
         FoldKind::Pairs
+        | FoldKind::Weighted
         | FoldKind::Decayed { .. }
         | FoldKind::Area { .. }
         | FoldKind::Native(_) => {
