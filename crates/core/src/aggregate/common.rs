@@ -14,28 +14,26 @@ use super::packing::put;
 use super::twofold::Twofold;
 use crate::simd::{SimdTask, dispatch_simd};
 
-/// The sums and squares of the whole of two partials, into the third.
-struct Moments<'a>([&'a [u64]; 2], &'a mut [u64]);
+/// The squares of the whole of two partials.
+struct Squares<'a>([&'a [u64]; 2]);
 
-impl SimdTask for Moments<'_> {
-    type Out = ();
+impl SimdTask for Squares<'_> {
+    type Out = Twofold;
 
     #[inline(always)]
-    fn run(self) {
-        let Self(sides, out) = self;
+    fn run(self) -> Twofold {
+        let Self(sides) = self;
         let [a, b] = sides;
-        put(out, SUM, joined_sum(a, b).to_words());
         let place = Place {
             n: N,
             sum: SUM,
             floats: true,
         };
-        let squares = match (a[N], b[N]) {
+        match (a[N], b[N]) {
             (0, _) => Twofold::from_words(&b[SQUARES..]),
             (_, 0) => Twofold::from_words(&a[SQUARES..]),
             _ => merges::squares(sides, SQUARES, place),
-        };
-        put(out, SQUARES, squares.to_words());
+        }
     }
 }
 
@@ -97,9 +95,10 @@ impl Common {
     #[inline(always)]
     pub fn combine(self, a: &[u64], b: &[u64], out: &mut [u64]) {
         out[N] = a[N].wrapping_add(b[N]);
-        match self.squares {
-            true => dispatch_simd(Moments([a, b], out)),
-            false => put(out, SUM, joined_sum(a, b).to_words()),
+        put(out, SUM, joined_sum(a, b).to_words());
+        if self.squares {
+            // By value: words that a function writes stay in memory, and are copied from there.
+            put(out, SQUARES, dispatch_simd(Squares([a, b])).to_words());
         }
     }
 }
