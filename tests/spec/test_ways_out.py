@@ -81,6 +81,7 @@ CALLS: list[tuple[Callable[[], object], list[str]]] = [
     (lambda: call.count(where=pl.col("x") > 1), ["polars Expr", "column of booleans"]),
     (rolled(aggs={"n": sw.count("*")}), ["sw.count() without a column counts rows"]),
     (rolled(aggs={"n": sw.count(where="x > 1")}), ["column of booleans first"]),
+    (rolled(by="x, t"), ["no column 'x, t'", "Name several columns one by one"]),
     (lambda: call.quantile("x", [0.1, 0.1]), ["several different numbers"]),
     (lambda: own("a", "b"), ["takes one column", "lift(a, b)", "struct column"]),
     (lambda: own(["a", "b"]), ["takes one column", "lift(a, b)"]),

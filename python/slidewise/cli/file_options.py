@@ -2,9 +2,11 @@
 
 import argparse
 
+from slidewise.cli.inputs import files_of
+from slidewise.io.readers import kind_of
 from slidewise.io.text_form import TextForm
 
-__all__ = ["add_file_options", "read_form"]
+__all__ = ["add_file_options", "delimited_form", "read_form"]
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +55,12 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the encoding of text, such as latin-1 or utf-16 (default: utf-8)",
     )
+
+
+def delimited_form(options: argparse.Namespace) -> TextForm | None:
+    """As `read_form`; None if the files are not delimited text."""
+    kinds = {kind_of(file)[0] for file in files_of(options.file)}
+    return read_form(options) if kinds == {"CSV"} else None
 
 
 def read_form(options: argparse.Namespace) -> TextForm:

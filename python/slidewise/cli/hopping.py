@@ -2,7 +2,7 @@
 
 import argparse
 
-from slidewise.cli.file_options import add_file_options
+from slidewise.cli.file_options import add_file_options, delimited_form
 from slidewise.cli.inputs import check_ends, spooled, write
 from slidewise.cli.rolling import (
     add_threads,
@@ -48,7 +48,9 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done, spooled(options):
         table = read(options, spec, done)
-    with stages.stage("hopping"), naming_bad_value(spec, batches_of(table)):
+        form = delimited_form(options)
+    naming = naming_bad_value(spec, batches_of(table), form)
+    with stages.stage("hopping"), naming:
         windows = hopping_spec(table, spec, threads=options.threads)
     if options.output is not None:
         with stages.stage("writing"):

@@ -6,6 +6,7 @@ and summaries to standard error.
 """
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Container, Sequence
@@ -74,6 +75,13 @@ class _Parser(argparse.ArgumentParser):
             meant = self._meant([one.partition("=")[0] for one in unknown])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return known, []
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Keeps `--` as the value of an option, which Python 3.11 and 3.12 drop."""
+        is_text = action.option_strings and action.type is None and not action.choices
+        if is_text and arg_strings == ["--"]:
+            return "--"
+        return super()._get_values(action, arg_strings)
 
     def _meant(self, unknown: Sequence[str]) -> str:
         """The suggestion for unknown options, as the end of a message."""
@@ -145,7 +153,13 @@ def _as_option(options: Container[str], argument: Argument) -> str:
         return option
     given = argument.value
     values = given if isinstance(given, list | tuple) else [given]
-    return " ".join(f"{option} {shlex.quote(str(value))}" for value in values)
+    return " ".join(_with_value(option, str(value)) for value in values)
+
+
+def _with_value(option: str, value: str) -> str:
+    """An option and its value, which argparse may take for another option."""
+    joint = "=" if re.match(r"-\D", value) else " "
+    return f"{option}{joint}{shlex.quote(value)}"
 
 
 def _fail(message: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.cli.file_options import add_file_options, read_form
+from slidewise.cli.file_options import add_file_options, delimited_form, read_form
 from slidewise.cli.inputs import (
     check_ends,
     files_of,
@@ -140,12 +140,14 @@ def explain(options: argparse.Namespace, spec: Spec | Features) -> None:
     Raises:
         SpecError: If the spec does not fit the file.
     """
+    from slidewise.io.bad_values import batches_of, naming_bad_value
     from slidewise.table import explain
 
     check_ends(options, options.file)
     with spooled(options):
         table = read(options, spec)
-    print(explain.explain(table, spec, threads=options.threads))
+        with naming_bad_value(spec, batches_of(table), delimited_form(options)):
+            print(explain.explain(table, spec, threads=options.threads))
 
 
 def read(
@@ -244,7 +246,8 @@ def _in_memory(options: argparse.Namespace, spec: Spec | Features) -> None:
     with stages.stage("reading") as done:
         table = read(options, spec, done)
         points = _points(options, spec)
-    with stages.stage("rolling"), naming_bad_value(spec, batches_of(table)):
+    naming = naming_bad_value(spec, batches_of(table), delimited_form(options))
+    with stages.stage("rolling"), naming:
         given = {"at": points, "at_on": options.at_on, "at_by": options.at_by}
         table = rolling(table, spec, **given, threads=options.threads)
     if options.output is not None:

@@ -1,6 +1,7 @@
 """The options that make a `Spec`, or name the file of one."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -329,9 +330,33 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
         agg.check_columns()
     except SpecError as error:
         raise SpecError(
-            f"--agg {text!r}: {error} (write it name=kind:column:by)"
+            f"--agg {text!r}: {error} (write {_written(name, what)})"
         ) from None
     return name, agg
+
+
+def _written(name: str, what: str) -> str:
+    """How an aggregation that cannot be read is written.
+
+    Example:
+        >>> _written("avg", "mean(km)"), _written("p", "quantile:km:99")
+        ('avg=mean:km', 'p=quantile:COLUMN:Q')
+        >>> _written("s", "sum:km:where=paid")
+        's=sum:COLUMN, and --where s=paid'
+    """
+    called = re.fullmatch(r"(\w+)\((.*)\)", what)
+    if called is not None:
+        column = called[2].strip("*'\"")
+        return f"{name}={called[1]}{':' * bool(column)}{column}"
+    parts = split_colons(what)
+    kind, last, record = parts[0], parts[-1], RECORDS.get(parts[0])
+    parts = [name + "=" + ("KIND" if record is None else kind), "COLUMN"]
+    if record is None or record.second not in ("", "time"):
+        parts.append("BY")
+    elif record.parameters:
+        parts.append(record.parameters[0].upper())
+    _, where, flag = last.partition("where=")
+    return ":".join(parts) + (f", and --where {name}={flag}" if where else "")
 
 
 def _aggregation(what: str) -> Aggregation:

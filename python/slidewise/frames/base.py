@@ -114,6 +114,8 @@ def _no_column(name: str, present: list[str], owner: str) -> str:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     if name == "*":
         hint = " sw.count() without a column counts rows."
+    elif "," in name and {*map(str.strip, name.split(","))} <= {*present}:
+        hint = " Name several columns one by one."
     elif re.search("[<>=]", name):
         hint = " Compute a comparison as a column of booleans first."
     shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from slidewise.errors import Argument, SpecError
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.io.exact_integers import ExactIntegers, has_large
-from slidewise.io.text_form import Progress, TextFile, refuse_duplicates
+from slidewise.io.text_form import DELIMITERS, Progress, TextFile, refuse_duplicates
 
 __all__ = ["CsvText"]
 
@@ -55,6 +58,7 @@ class CsvText:
         block_size: int = 1 << 23,
     ) -> None:
         self._file, self._by, self._block_size = file, by, block_size
+        self._times = list(times)
         # The types that are given or found.
         self._types = dict.fromkeys([*times, *file.form.text], pa.string())
         # The columns to read as text first, and their types afterwards.
@@ -118,6 +122,10 @@ class CsvText:
         if pa.binary() in schema.types:
             self._file.refuse_other_encodings("CSV")
         refuse_duplicates(self._file.path, schema.names)
+        try:
+            require(frame(schema.empty_table()), self._times)
+        except SpecError as error:
+            raise SpecError(*error.args, *_about_header(schema.names)) from None
 
     def _large_columns(self, names: Sequence[str]) -> list[str] | None:
         """The columns of floats that may be rounded integers.
@@ -160,6 +168,20 @@ class CsvText:
                 text = pc.utf8_ltrim(text, characters="+").cast(kind)
             rows = rows.set_column(rows.schema.get_field_index(name), name, text)
         return rows
+
+
+def _about_header(names: Sequence[str]) -> tuple[str | Argument, ...]:
+    """What is wrong with a first line that lacks a column, as the end of a message.
+
+    Example:
+        >>> _about_header(["at;x"])
+        (' Name what separates its fields: ', Argument(name='delimiter', value=';'))
+    """
+    if len(names) == 1 and (marks := [one for one in DELIMITERS if one in names[0]]):
+        return " Name what separates its fields: ", Argument("delimiter", marks[0])
+    if any(re.fullmatch(r"[\d.,:/ T-]*\d[\d.,:/ T-]*", name) for name in names):
+        return (" The first line has to name the columns.",)
+    return ()
 
 
 def _may_be_rounded(column: pa.Array | pa.ChunkedArray) -> bool:

@@ -162,7 +162,7 @@ class _FileRolling:
         # The types of times that are text in the file, from the first batch on.
         self._time_types: dict[str, pa.DataType] = {}
         nothing = frame(self._scan.schema.empty_table())
-        require(nothing, [*spec.columns, *scan.text])
+        require(nothing, [*spec.columns, *scan.form.text])
         refuse_taken(nothing, spec.results)
 
     def run(self, memory: int, in_order: bool, stage: Stage) -> int:
@@ -172,7 +172,8 @@ class _FileRolling:
         wanted = self._spec.columns if in_order else columns
         with stage("sorting") as done:
             rows, count = self._sort(wanted, chunk, done)
-        with naming_bad_value(self._spec, self._scan.batches):
+        form = self._scan.form if self._scan.is_delimited else None
+        with naming_bad_value(self._spec, self._scan.batches, form):
             out = result_schema(self._spec, self._schema(columns))
         marks = [pa.field(name, pa.int64()) for name in self._marks]
         schema = _without_views(self._schema(wanted))

@@ -88,9 +88,11 @@ def parse_times(
     elif _matches(_YEAR_FIRST, first):
         convert = _iso_converter(text)
     else:
+        what = f"column {name!r} holds {first!r}, which is not ISO 8601"
+        if not re.search(r"\d", first):
+            raise SpecError(f"{what}: name a column of times, or drop such rows")
         raise SpecError(
-            f"column {name!r} holds {first!r}, which is not ISO 8601: write its format "
-            "as ",
+            f"{what}: write its format as ",
             Argument("time_format"),
             f" {_likely_formats(text, name, first)}",
         )

@@ -254,6 +254,8 @@ def reading(file: Path, kind: str, form: TextForm) -> Iterator[None]:
             TextFile(file, kind_of(file)[1], form).refuse_other_encodings(kind)
         lines = str(error).splitlines()
         reason = lines[0] if lines else type(error).__name__
+        if "columns, got" in reason:
+            reason += " (a field with the delimiter in it has to be in quotes)"
         raise SpecError(f"{file} cannot be read as {kind}: {reason}") from error
 
 

@@ -102,9 +102,14 @@ class Scan:
         return self._file
 
     @property
-    def text(self) -> Sequence[str]:
-        """The columns to read as text."""
-        return self._form.text
+    def form(self) -> TextForm:
+        """How it is written, if it is text."""
+        return self._form
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether it is delimited text."""
+        return self._kind == "CSV"
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, of these columns or all, some ten thousand at a time.

@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 
 from slidewise.errors import Argument, SpecError
 
-__all__ = ["Progress", "TextFile", "TextForm", "refuse_duplicates"]
+__all__ = ["DELIMITERS", "Progress", "TextFile", "TextForm", "refuse_duplicates"]
 
 # Called with the part that is done, from 0 to 1.
 Progress = Callable[[float], None]
@@ -24,7 +24,7 @@ Progress = Callable[[float], None]
 _START = 1 << 16
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan")
-_DELIMITERS = ",;\t|"
+DELIMITERS = ",;\t|"
 # A field in quotes, at the start of the text or after a delimiter or line.
 _QUOTED = re.compile(r'(^|[,;\t|\r\n])"(?:[^"]|"")*(?:"|$)')
 # The line that tells Excel the delimiter.
@@ -72,6 +72,11 @@ class TextForm:
         if self.encoding is not None:
             _check_encoding(self.encoding)
 
+    @property
+    def missing_texts(self) -> Sequence[str]:
+        """The texts that are missing values, besides an empty field."""
+        return _MISSING if self.missing is None else self.missing
+
     def refuse_for(self, kind: str, file: Path, times: Sequence[str]) -> None:
         """Refuses the options that a format does not have, and times as text."""
         without = {"CSV": (), "JSON": ("delimiter", "decimal", "missing")}
@@ -100,7 +105,6 @@ class TextForm:
         block_size: int = 1 << 23,
     ) -> dict[str, Any]:
         """The options of `pyarrow.csv` for a file that starts like this, in UTF-8."""
-        missing = _MISSING if self.missing is None else self.missing
         excel = _EXCEL.match(start)
         if excel is not None:
             raise SpecError(
@@ -115,7 +119,7 @@ class TextForm:
             "convert_options": pa_csv.ConvertOptions(
                 column_types=types,
                 include_columns=columns,
-                null_values=["", *missing],
+                null_values=["", *self.missing_texts],
                 decimal_point=self.decimal or ".",
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
@@ -128,8 +132,9 @@ class TextForm:
         header = re.split(r"[\r\n]", unquoted, maxsplit=1)[0]
         if ".tsv" in file.suffixes and "\t" in header:
             return "\t"
-        likely = [one for one in _DELIMITERS if one != self.decimal]
-        return max(likely, key=header.count)
+        likely = [one for one in DELIMITERS if one != self.decimal and one in header]
+        # Numbers with the delimiter as their decimal point are in quotes.
+        return max(likely or DELIMITERS, key=header.count)
 
 
 def _check_encoding(name: str) -> None:
