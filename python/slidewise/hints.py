@@ -18,6 +18,7 @@ from slidewise.hint_words import ADVICE, ARGUMENTS, NAMES, WAYS
 __all__ = [
     "find_argument",
     "find_typo",
+    "readable",
     "suggest_argument",
     "suggest_name",
     "unknown_name_error",
@@ -26,8 +27,8 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# The modules before the name of a type.
-_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
+# The modules before the name of a type, and what `inspect` puts before a variable's.
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)|~")
 
 # What calls with one more argument by position mean in other libraries.
 _SECOND = {
@@ -73,12 +74,26 @@ def with_hints(function: _Function) -> _Function:
             raise TypeError(f"{caller}() {_by_name(caller, leading, named, args)}")
         return function(*args, **options)
 
-    readable = _Readable(
-        [*parameters.values()], return_annotation=signature.return_annotation
+    return readable(cast("_Function", checked))
+
+
+def readable(function: _Function) -> _Function:
+    """Decorates a function: `help` shows its types by the names of their aliases.
+
+    Example:
+        >>> from slidewise.spec.durations import WindowLike
+        >>> @readable
+        ... def last(length: WindowLike, keys: Sequence[str]) -> None: ...
+        >>> print(inspect.signature(last))
+        (length: WindowLike, keys: Sequence[str]) -> None
+    """
+    given = inspect.signature(function)
+    shown = _Readable(
+        [*given.parameters.values()], return_annotation=given.return_annotation
     )
-    readable.known = function.__globals__
-    checked.__signature__ = readable  # type: ignore[attr-defined]
-    return cast("_Function", checked)
+    shown.known = inspect.unwrap(function).__globals__
+    function.__signature__ = shown  # type: ignore[attr-defined]
+    return function
 
 
 class _Shown(str):
@@ -126,7 +141,8 @@ class _Readable(inspect.Signature):
     def _shown(self, annotation: Any) -> Any:
         if isinstance(annotation, _Shown) or annotation is inspect.Parameter.empty:
             return annotation
-        text = inspect.formatannotation(annotation)
+        is_text = isinstance(annotation, str)
+        text = annotation if is_text else inspect.formatannotation(annotation)
         for union, name in self._aliases.items():
             text = text.replace(union, name)
         return _Shown(_MODULES.sub("", text))

@@ -105,6 +105,27 @@ def test_help_names_the_aliases_of_types(function: Any) -> None:
     assert "collections.abc" not in shown
 
 
+@pytest.mark.parametrize(
+    ("function", "types"),
+    [
+        (sw.Window, "last: WindowLike | None = None"),
+        (sw.SharedWindow, "ranges: Iterable[WindowLike] | None = None"),
+        (sw.KeyedWindows.query, "windows: WindowLike | Iterable[WindowLike] | None"),
+        (sw.KeyedWindows.from_bytes, "spec: Spec | Features | None = None"),
+        (sw.hopping, "(table: TableT, spec: Spec | None = None"),
+        (sw.trailing, "length: DurationLike"),
+        (sw.cumulate, "every: DurationLike"),
+        (sw.follow, "spec: Spec | None = None"),
+        (sw.check_laws, "samples: Iterable[Any]"),
+    ],
+)
+def test_help_names_types_without_their_modules(function: Any, types: str) -> None:
+    shown = str(inspect.signature(function))
+    assert types in shown
+    assert "'Follower'" not in shown
+    assert not re.search(r"slidewise[.]|collections[.]|typing[.]|datetime[.]|~", shown)
+
+
 def test_annotations_stay_types() -> None:
     hints = get_type_hints(sw.rolling)
     assert hints["by"] == str | Sequence[str] | None

@@ -17,6 +17,7 @@ import pyarrow as pa
 from slidewise.aggregations.registry import UserDefinedAggregation, check_flag_and_name
 from slidewise.aggregations.return_types import hinted_type
 from slidewise.errors import SpecError
+from slidewise.hints import readable
 
 __all__ = ["Compiled", "NativeAggregation", "find_native", "native"]
 
@@ -177,6 +178,7 @@ def _remade(
     return made(of, where=where, windows=windows)
 
 
+@readable
 def native(
     combine: Any,
     dtype: Any,

@@ -12,6 +12,7 @@ from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.registry import UserDefinedAggregation
 from slidewise.errors import LawError, SpecError
+from slidewise.hints import readable
 
 __all__ = ["check_laws"]
 
@@ -19,6 +20,7 @@ __all__ = ["check_laws"]
 _TRIES = 2_000
 
 
+@readable
 def check_laws(aggregation: UserDefinedAggregation, samples: Iterable[Any]) -> None:
     """Tests the laws of a user-defined aggregation on samples of its values.
 

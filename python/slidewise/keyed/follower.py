@@ -15,6 +15,7 @@ from slidewise.errors import Argument, SnapshotError, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, refuse_taken
 from slidewise.frames.lazy import is_lazy
+from slidewise.hints import readable
 from slidewise.keyed.buckets import buckets_of
 from slidewise.keyed.measured import Answers, Measured
 from slidewise.keyed.points import (
@@ -44,6 +45,7 @@ _TRIES = 5
 _KEYS = 1 << 16
 
 
+@readable
 def follow(
     path: str | os.PathLike[str],
     spec: Spec | None = None,

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.hints import with_hints
+from slidewise.hints import readable, with_hints
 from slidewise.keyed.clock import Clock
 from slidewise.keyed.feature_windows import FeatureWindows, SavedFeatures, are_features
 from slidewise.keyed.formats import BROKEN
@@ -464,6 +464,7 @@ class KeyedWindows(ReadCalls):
         self._windows.snapshots.apply(changes)
 
     @classmethod
+    @readable
     def from_bytes(
         cls,
         blob: Any,

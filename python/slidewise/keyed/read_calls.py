@@ -6,6 +6,7 @@ None of them changes the windows.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from slidewise.hints import readable
 from slidewise.keyed.feature_windows import FeatureWindows
 from slidewise.keyed.measured import Answers, Measured
 from slidewise.keyed.points import LATEST
@@ -24,6 +25,7 @@ class ReadCalls:
         self._windows, self._state = windows, state
         self._queries: Answers = windows.queries
 
+    @readable
     def query(
         self,
         key: Any = (),
@@ -88,6 +90,7 @@ class ReadCalls:
         """
         return self._queries.query(key, at, windows, plus, valid_until)
 
+    @readable
     def query_many(
         self,
         keys: Any,

@@ -10,6 +10,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.scalars import as_int
 from slidewise.errors import SpecError, describe_value
 from slidewise.formatting import wrap_lines
+from slidewise.hints import readable
 from slidewise.spec.durations import WindowLike
 from slidewise.window.due_answers import due_table
 from slidewise.window.explain import why_lines
@@ -155,6 +156,7 @@ class SharedWindow(_core.Window):
 
     __slots__ = ()
 
+    @readable
     def __new__(
         cls,
         aggs: Aggregation | Mapping[str, Aggregation],

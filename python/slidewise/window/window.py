@@ -17,6 +17,7 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
+from slidewise.hints import readable
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
 from slidewise.window.inputs import columns_read, numbered
@@ -124,6 +125,7 @@ class Window(_core.Window):
 
     __slots__ = ()
 
+    @readable
     def __new__(
         cls,
         aggs: Aggregation | Mapping[str, Aggregation],

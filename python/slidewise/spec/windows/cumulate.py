@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import slidewise._core as _core
 from slidewise.errors import Argument, SpecError
+from slidewise.hints import readable
 from slidewise.spec.durations import DurationLike, Length, monday_shift, parse_length
 from slidewise.spec.windows.base import (
     ColumnTicks,
@@ -184,6 +185,7 @@ class Cumulate(Window):
         return f"cumulate({shown}, every={self.every.shown})"
 
 
+@readable
 def cumulate(
     unit: DurationLike | Calendar, every: DurationLike, *, tz: Any = None
 ) -> Cumulate:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
+from slidewise.hints import readable
 from slidewise.spec.arguments import one_of
 from slidewise.spec.durations import (
     DurationLike,
@@ -154,6 +155,7 @@ def _grid(every: int, offset: int, length: int) -> _core.Calendar:
     return _core.Calendar.on_grid(every, offset, length)
 
 
+@readable
 def trailing(
     length: DurationLike,
     *,

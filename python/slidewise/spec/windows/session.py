@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from slidewise.errors import SpecError
+from slidewise.hints import readable
 from slidewise.spec.durations import EXAMPLES, DurationLike, Length, parse_length
 from slidewise.spec.windows.base import Finder, QueryTicks, Slide, Ticks, Window
 
@@ -96,6 +97,7 @@ class Session(Window):
         return f"session({self.gap.shown})"
 
 
+@readable
 def session(gap: DurationLike) -> Session:
     """Session windows, which end where a gap begins: of `hopping`, streams, `Query`.
 
