@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from versions import VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL = ("awk", "date", "make", "sed", "sh")
@@ -165,3 +168,38 @@ def test_every_nightly_recipe_is_run_and_described():
     assert (
         re.findall(r"^\| `((?:test-|fuzz|soak|reports)[a-z-]*)`", page, re.M) == recipes
     )
+
+
+def test_the_workflow_builds_the_wheels_of_make():
+    targets = runpy.run_path(str(ROOT / "tools" / "wheels.py"))["TARGETS"]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/wheels.yml").read_text())
+    matrix = workflow["jobs"]["linux"]["strategy"]["matrix"]
+    built = {(target, libc) for target in matrix["target"] for libc in matrix["libc"]}
+    made = {
+        (triple.partition("-")[0], tag.removeprefix("manylinux"))
+        for triple, tag in targets.values()
+    }
+    assert built == made
+    page = (ROOT / "docs/contributing/release.md").read_text()
+    for _, tag in targets.values():
+        assert f"`{tag}`" in page
+    published = workflow["jobs"]["publish"]
+    assert published["if"] == "startsWith(github.ref, 'refs/tags/v')"
+
+
+def test_pages_name_the_versions_of_pyspark_that_are_tested():
+    lock = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    (installed,) = (one["version"] for one in lock if one["name"] == "pyspark")
+    minors = [version.rpartition(".")[0] for version in VERSIONS]
+    streams = [one for one in minors if tuple(map(int, one.split("."))) >= (4, 1)]
+    page = {
+        name: " ".join((ROOT / f"docs/{name}.md").read_text().split())
+        for name in ("one-number", "spark", "questions", "contributing/release")
+    }
+    assert f"on PySpark {installed}, and" in page["one-number"]
+    listed = f"{', '.join(minors[:-1])} and {minors[-1]}"
+    assert f"Batch runs on PySpark {listed}, streams on {streams[0]}" in page["spark"]
+    batch = f"PySpark {minors[0]} to {minors[-1]} in batch"
+    ranges = f"{batch}, {streams[0]} to {streams[-1]} for streams"
+    assert ranges in page["questions"]
+    assert ranges in page["contributing/release"]
