@@ -31,3 +31,11 @@ def test_links_lead_somewhere(page):
         if not target.exists() or (fragment and fragment not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_in_code_are_those_of_files(page):
+    text = page.read_text("utf-8")
+    folders = "bench|crates|docs|examples|python|tests|tools"
+    named = re.findall(rf"`((?:{folders})/[\w./*-]+)(?::[^`]*)?`", text)
+    assert [path for path in named if not any(ROOT.glob(path))] == []
