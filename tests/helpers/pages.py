@@ -19,6 +19,9 @@ from slidewise.cli import main
 
 __all__ = ["blocks", "run_page", "run_python"]
 
+# A value in a comment, and what may follow.
+_PROMISED = re.compile(r"(\[.*?\]|\{.*?\}|[\d.]+|True|False)(:|$)")
+
 # Blocks that name one of these are left out where it is not installed.
 OPTIONAL = ("narwhals", "sklearn")
 
@@ -32,7 +35,7 @@ def promised(block: str) -> Iterator[tuple[str, object]]:
     """Expressions followed by their values: `w.query()  # 5.0: the whole window`."""
     for line in block.splitlines():
         code, _, comment = line.partition("  # ")
-        found = re.match(r"(\[.*?\]|[\d.]+)(:|$)", comment)
+        found = _PROMISED.match(comment)
         if found:
             yield code, ast.literal_eval(found[1])
 
