@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import os
 import random
 import re
 from datetime import UTC, datetime, timedelta
@@ -332,3 +333,19 @@ def test_a_checkpoint_is_tied_to_its_options(
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_source, "_POLL", 0.01)
+
+
+@pytest.mark.parametrize("first", ["", "1.5", "7"])
+def test_a_value_that_is_no_number_names_its_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: str
+) -> None:
+    for number, values in enumerate(filter(None, [first, "-,2"])):
+        rows = [f"2026-01-01 00:00:0{number},7,{x}\n" for x in values.split(",")]
+        file = tmp_path / f"{number}.csv"
+        file.write_text("".join(["t,key,x\n", *rows]))
+        os.utime(file, (number, number))
+    one_by_one = ("--trigger", "once", "--files-per-trigger", "1")
+    assert main(local(str(tmp_path), *one_by_one)) == 2
+    expected = "column 'x' holds '-' in row 0 (counting from 0), which is not a number"
+    error = capsys.readouterr().err
+    assert f"{expected}: if that is a missing value, add --missing -\n" in error

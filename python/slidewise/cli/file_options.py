@@ -1,8 +1,9 @@
 """The options that say how a file is written."""
 
 import argparse
+from collections.abc import Iterable
+from pathlib import Path
 
-from slidewise.cli.inputs import files_of
 from slidewise.io.readers import kind_of
 from slidewise.io.text_form import TextForm
 
@@ -57,9 +58,11 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def delimited_form(options: argparse.Namespace) -> TextForm | None:
+def delimited_form(
+    options: argparse.Namespace, files: Iterable[Path]
+) -> TextForm | None:
     """As `read_form`; None if the files are not delimited text."""
-    kinds = {kind_of(file)[0] for file in files_of(options.file)}
+    kinds = {kind_of(file)[0] for file in files}
     return read_form(options) if kinds == {"CSV"} else None
 
 

@@ -3,7 +3,7 @@
 import argparse
 
 from slidewise.cli.file_options import add_file_options, delimited_form
-from slidewise.cli.inputs import check_ends, spooled, write
+from slidewise.cli.inputs import check_ends, files_of, spooled, write
 from slidewise.cli.rolling import (
     add_threads,
     check_output,
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     stages = Stages(quiet=options.quiet)
     with stages.stage("reading") as done, spooled(options):
         table = read(options, spec, done)
-        form = delimited_form(options)
+        form = delimited_form(options, files_of(options.file))
     naming = naming_bad_value(spec, batches_of(table), form)
     with stages.stage("hopping"), naming:
         windows = hopping_spec(table, spec, threads=options.threads)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.cli.file_options import read_form
+from slidewise.cli.file_options import delimited_form, read_form
 from slidewise.cli.progress import Batch, BatchReport
 from slidewise.cli.stream import seconds_of
 from slidewise.cli.stream_source import Files, Lines, Reader, Source, schema_of
@@ -21,6 +21,7 @@ from slidewise.cli.windows import parse_length
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import one_array, require
+from slidewise.io.bad_values import batches_of, naming_bad_value
 from slidewise.io.readers import write_table, written_kind
 from slidewise.io.writers import to_bytes
 from slidewise.keyed import KeyedWindows
@@ -166,6 +167,7 @@ class _LocalStream:
         self._checkpoint = _Checkpoint(options.checkpoint, given)
         for name in ("late", "ahead", "idle"):
             given[name] = None if given[name] is None else parse_length(given[name])
+        self._options = options
         self._spec, self._marker, self._late = spec, options.marker, given["late"]
         self._windows = KeyedWindows(spec, **given, schema=schema)
         if self._checkpoint.windows is not None:
@@ -199,7 +201,10 @@ class _LocalStream:
         if rows is None:
             windows.tick()
         else:
-            self._ingest(rows)
+            named = [Path(name) for name in files or [f"-.{self._options.format}"]]
+            form = delimited_form(self._options, named)
+            with naming_bad_value(self._spec, batches_of(rows), form):
+                self._ingest(rows)
         answers = self._collected()
         if rows is None and not len(answers):
             return

@@ -146,7 +146,8 @@ def explain(options: argparse.Namespace, spec: Spec | Features) -> None:
     check_ends(options, options.file)
     with spooled(options):
         table = read(options, spec)
-        with naming_bad_value(spec, batches_of(table), delimited_form(options)):
+        form = delimited_form(options, files_of(options.file))
+        with naming_bad_value(spec, batches_of(table), form):
             print(explain.explain(table, spec, threads=options.threads))
 
 
@@ -246,7 +247,8 @@ def _in_memory(options: argparse.Namespace, spec: Spec | Features) -> None:
     with stages.stage("reading") as done:
         table = read(options, spec, done)
         points = _points(options, spec)
-    naming = naming_bad_value(spec, batches_of(table), delimited_form(options))
+    form = delimited_form(options, files_of(options.file))
+    naming = naming_bad_value(spec, batches_of(table), form)
     with stages.stage("rolling"), naming:
         given = {"at": points, "at_on": options.at_on, "at_by": options.at_by}
         table = rolling(table, spec, **given, threads=options.threads)

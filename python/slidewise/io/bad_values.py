@@ -21,11 +21,9 @@ _match = pc.match_substring_regex
 Batches = Callable[[Sequence[str]], Iterable[pa.RecordBatch]]
 # How many texts of a column may stand for a missing value, and how long they are.
 _MOST, _LONGEST = 3, 20
-# What errors say of a column of text in place of flags.
-_FLAGS = (
-    "column {!r} holds string, not booleans",
-    "where={!r} names a column of string",
-)
+# What errors say of a column of text in place of flags, and of numbers.
+_NO_FLAGS = r"column {0} holds string, not bool|where={0} names a column of string"
+_NO_NUMBERS = r"fit column {0}|column {0} is string in this batch, and (?:double|u?int)"
 _FLAG = r"^(true|false|True|False|TRUE|FALSE|0|1)\z"
 
 
@@ -60,8 +58,9 @@ def naming_bad_value(
     except SpecError as error:
         message = str(error)
         for name in spec.columns:
-            is_flag = any(text.format(name) in message for text in _FLAGS)
-            if is_flag or f"fit column {name!r}" in message:
+            column = re.escape(repr(name))
+            is_flag = re.search(_NO_FLAGS.format(column), message) is not None
+            if is_flag or re.search(_NO_NUMBERS.format(column), message):
                 break
         else:
             raise
