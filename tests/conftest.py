@@ -53,8 +53,9 @@ def limit_of(item: pytest.Item) -> float:
 
 
 def case_of(item: pytest.Item) -> str | None:
-    """The test of which the item is a case."""
-    return item.nodeid.partition("[")[0] if hasattr(item, "callspec") else None
+    """The test of which the item is a case. Those of the project read a file each."""
+    drawn = hasattr(item, "callspec") and item.path.parent.name != "project"
+    return item.nodeid.partition("[")[0] if drawn else None
 
 
 def long_of(item: pytest.Item) -> str | None:

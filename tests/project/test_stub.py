@@ -91,7 +91,8 @@ def test_signatures(node, built):
         # Slots such as __len__ have no signature: Python defines their arguments.
         assert node.name.startswith("__")
         return
-    declared = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+    places = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    declared = [argument.arg for argument in places]
     has = [name for name in signature.parameters if name not in ("self", "cls")]
     assert [name for name in declared if name not in ("self", "cls")] == has
     defaults = [ast.literal_eval(default) for default in node.args.defaults]

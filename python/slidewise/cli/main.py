@@ -30,7 +30,6 @@ from slidewise.hints import find_argument
 from slidewise.spec.features import Features
 from slidewise.spec.spec import Spec
 from slidewise.spec.windows.base import Window
-from slidewise.spec.windows.calendar import Calendar
 from slidewise.spec.windows.parse import are_hopping
 from slidewise.table.unique import explain_ids
 from slidewise.window.algorithms import algorithms
@@ -305,8 +304,7 @@ def _rolling(options: argparse.Namespace) -> None:
 def _hopping(options: argparse.Namespace) -> None:
     for text in options.window or ():
         window = parse_window(text)
-        per_row = isinstance(window, Window) and window.per_row
-        if per_row and not isinstance(window, Calendar):
+        if isinstance(window, Window) and window.per_row and not window.by_calendar:
             raise SpecError(
                 f"--window {shlex.quote(text)} has one result per row, not per window: "
                 "use slidewise rolling"

@@ -90,7 +90,10 @@ class CellLog:
             self._pages.check(part.page, self.schema, part.rows)
             entries = self._pages.read(part.page, self.schema)
             ends = pc.min_max(entries[TIME])
-            same = ends.as_py() == {"min": part.earliest, "max": part.latest}
+            same = (ends["min"].as_py(), ends["max"].as_py()) == (
+                part.earliest,
+                part.latest,
+            )
             if not same or entries[ENTRY].null_count:
                 raise SnapshotError(
                     f"page {part.page} differs from the directory of the log"
