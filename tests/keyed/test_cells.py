@@ -10,6 +10,7 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.keyed import cells, row_log
 from slidewise.keyed.cell_grid import CellGrid
+from slidewise.keyed.cell_sizes import folded_width
 from slidewise.testing import check_stream
 
 AGGS = {
@@ -236,6 +237,65 @@ def test_explain_states_the_bytes():
     text = " ".join(stream.explain().split())
     assert "cells: 6 partials of cells that the watermark has passed, in" in text
     assert "of the log, and 9 rows in" in text
+    assert "key with resolution=: up to 7 cells in its windows, of about 21 by" in text
+    assert "21 bytes: 147 B per key without it: 16 bytes for each row, which" in text
+    assert "which is more from 10 rows on" in text
+
+
+@pytest.mark.parametrize("agg", [sw.sum("x"), sw.stddev("x"), sw.min("y")])
+def test_the_stated_bytes_of_a_cell_are_those_of_the_log(agg, folds):
+    given = {"on": "t", "by": "k", "windows": sw.trailing(1000, resolution=100)}
+    stream = sw.KeyedWindows(**given, aggs={"a": agg}, emit="none")
+    for start in range(0, 2000, 500):
+        ticks = [start + n for n in range(500)] * 2
+        columns = {"t": ticks, "k": [1] * 500 + [2] * 500, "x": ticks}
+        stream.ingest(columns | {"y": [0.1 * t for t in ticks]})
+        stream.advance()
+    log = shard_of(stream).log
+    width = folded_width(stream._state.processor.query, 100)
+    assert len(folds) > 1
+    assert len(log.cells) >= 20
+    assert width.fixed <= log.cells.nbytes / len(log.cells) < width.fixed + 8
+
+
+def test_the_bytes_of_a_cell_of_a_sketch_grow_with_its_rows():
+    given = {"on": "t", "windows": sw.trailing(1000, resolution=100)}
+    stream = sw.KeyedWindows(**given, aggs={"d": sw.approx_count_distinct("x")})
+    stream.ingest({"t": [1], "x": ["a"]})
+    text = " ".join(stream.explain().split())
+    assert "of about 542 bytes (4,118 of 1,024 rows): 6.5 kB per key" in text
+    assert "12 bytes and its text for each row" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolution", "agg"),
+    [
+        (pa.date32(), "2d", sw.max("t")),
+        (pa.date64(), "2d", sw.min("t")),
+        (pa.date64(), "1d", sw.max_gap()),
+        (pa.int32(), 1, sw.max("t")),
+        (pa.timestamp("ns", "UTC"), "1h", sw.decayed_sum("x", half_life="1d")),
+    ],
+)
+def test_the_bytes_of_a_cell_of_any_times(kind, resolution, agg):
+    length = 9 if kind == pa.int32() else "9d"
+    window = sw.trailing(length, resolution=resolution)
+    stream = sw.KeyedWindows(on="t", by="k", windows=window, aggs={"a": agg})
+    day = pa.array([1], pa.int32())
+    times = day.cast(kind) if kind == pa.int32() else day.cast(pa.date32()).cast(kind)
+    columns = [times, [None], [0.5]]
+    stream.ingest(pa.table(dict(zip("tkx", columns, strict=True))))
+    assert "per key with resolution=: up to" in " ".join(stream.explain().split())
+
+
+def test_no_values_are_invented_for_user_defined_aggregations():
+    pytest.importorskip("numba", reason="slidewise[numba]")
+    product = sw.native(lambda a, b: a * b, "float64", commutative=True)
+    given = {"on": "t", "windows": sw.trailing(50, resolution=10)}
+    stream = sw.KeyedWindows(**given, aggs={"p": product("x")})
+    stream.ingest({"t": [1], "x": [2.0]})
+    text = " ".join(stream.explain().split())
+    assert "up to 7 cells in its windows, of one partial each per key" in text
 
 
 @pytest.mark.usefixtures("folds")

@@ -96,7 +96,7 @@ KEYED_FLOORS = (
     # Rows, stored and indexed.
     {
         *("page_store", "tiers", "row_log", "pending", "index", "ids", "row_ends"),
-        *("cells", "shard"),
+        *("cells", "cell_sizes", "shard"),
     },
     {"reader", "answer"},
     {"emit"},

@@ -116,6 +116,39 @@ def test_streams(spark: Any) -> None:
         explain(rates, **call)
 
 
+def test_cells_of_streams(spark: Any) -> None:
+    rates = spark.readStream.format("rate").load()
+    windows = [sw.trailing("1h", resolution="5m")]
+    call = {"on": "timestamp", "by": "value", "aggs": {"n": sw.max("value")}}
+    plan = explain(rates, **call, windows=windows, late="5s")
+    assert (
+        "rows are kept until the watermark has passed their cell: about 16 by" in plan
+    )
+    assert (
+        "resolution=: up to 14 cells in its windows, of about 29 bytes: 406 B" in plan
+    )
+    assert "16 bytes for each row, which is more from 26 rows on" in plan
+    assert "1,000 rows a second" not in plan
+    plan = explain(rates, **call, windows=[*windows, "2m"], late="5s")
+    assert "kept for 2m behind the watermark and until the watermark has passed" in plan
+    assert "with 1,000 rows a second that are about 2 MB" in plan
+    median = {"m": sw.median("value", windows="2m"), **call["aggs"]}
+    for options, reason in [
+        ({"then_by": "value"}, "then_by="),
+        ({"ties": "rows", "then_by": "value"}, "then_by=, ties='rows'"),
+        ({"unique_by": "value"}, "unique_by="),
+        ({"deletes": "gone"}, "deletes="),
+        ({"late_rows": "correct"}, "late_rows='correct'"),
+        ({"exclude": "self"}, "exclude="),
+        ({"aggs": median, "windows": [*windows, "2m"]}, "results that are not folds"),
+    ]:
+        request = {**call, "windows": windows, "late": "5s", **options}
+        plan = explain(rates.selectExpr("*", "false AS gone"), **request)
+        assert f"cells: their rows are kept, because of {reason}" in plan
+        assert "1h behind the watermark: about" in plan
+        assert "per key" not in plan
+
+
 def test_the_number_of_buckets_has_a_reason(spark: Any) -> None:
     rates = spark.readStream.format("rate").load()
     call = {"on": "timestamp", "by": "value", "windows": "1h", "late": "5s"}

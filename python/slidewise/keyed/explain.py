@@ -1,6 +1,7 @@
 """Describes `KeyedWindows` in a few lines of text."""
 
 from slidewise.formatting import format_count, wrap_lines
+from slidewise.keyed.cell_sizes import folded_width, width_of
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
@@ -8,7 +9,10 @@ from slidewise.keyed.single_times import format_tick
 from slidewise.spec.spec import Spec
 from slidewise.table.unique import explain_ids
 
-__all__ = ["explain_lines", "format_bytes", "format_windows"]
+__all__ = ["explain_cells", "explain_lines", "format_bytes", "format_windows"]
+
+# The rows of a cell of which the bytes are stated: those of sketches grow with them.
+_FEW, _MANY = 64, 1024
 
 _EMITTED = {
     "arrival": "a result per row when it arrives",
@@ -92,17 +96,43 @@ def _how(query: KeyedQuery) -> str:
 
 def _cells(shard: Shard) -> list[str]:
     """Describes what is kept of the cells of `resolution=`."""
-    query, log = shard.query, shard.log
+    log, lines = shard.log, explain_cells(shard.query, shard.retention)
+    if shard.query.cells is None:
+        return lines
+    partials = format_count(len(log.cells), "partial")
+    rows = format_count(len(log), "row")
+    held = (
+        f"cells: {partials} of cells that the watermark has passed, in "
+        f"{format_bytes(log.cells.nbytes)} of the log, and {rows} in "
+        f"{format_bytes(log.nbytes)}"
+    )
+    return [held, *lines]
+
+
+def explain_cells(query: KeyedQuery, retention: int) -> list[str]:
+    """States the bytes of a key with and without `resolution=`, or what needs its rows.
+
+    Args:
+        query: The query. Without windows that begin on a grid nothing is stated.
+        retention: How long rows are kept behind the watermark, in ticks.
+    """
     if all(window.cell_grid(query.ticks_of) is None for window in query.spec.windows):
         return []
     if query.cells is None:
         return [f"cells: their rows are kept, because of {_keeping(query)}"]
-    partials = format_count(len(log.cells), "partial")
-    rows = format_count(len(log), "row")
+    # Those of the longest window, and the one in which it begins.
+    count = -(-retention // query.cells.every) + 1
+    most, row = format_count(count, "cell"), width_of(query.stored_schema)
+    few, many = (folded_width(query, rows) for rows in (_FEW, _MANY))
+    held, more = "one partial each", ""
+    if few is not None and many is not None:
+        total = count * few.fixed
+        grows = f" ({many.fixed:,} of {_MANY:,} rows)" if many != few else ""
+        held = f"about {few}{grows}: {format_bytes(total)}"
+        more = f", which is more from {format_count(total // row.fixed + 1, 'row')} on"
     return [
-        f"cells: {partials} of cells that the watermark has passed, in "
-        f"{format_bytes(log.cells.nbytes)} of the log, and {rows} in "
-        f"{format_bytes(log.nbytes)}"
+        f"per key with resolution=: up to {most} in its windows, of {held}",
+        f"per key without it: {row} for each row{more}",
     ]
 
 

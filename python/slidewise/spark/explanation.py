@@ -4,9 +4,9 @@ from datetime import timedelta
 from operator import attrgetter
 from typing import Any
 
-import pyarrow as pa
-
 from slidewise.formatting import format_count
+from slidewise.keyed.cell_sizes import width_of
+from slidewise.keyed.explain import explain_cells
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spark.batch import BatchPlan, cores_of, plan_batch
 from slidewise.spark.buckets import PARTITIONS, bucket_count
@@ -106,13 +106,18 @@ def _why_buckets(
 
 def _state(query: KeyedQuery) -> list[str]:
     """Describes the state: its rows, how long they are kept, and what is read."""
+    windows = query.spec.windows
+    if query.cells is not None:
+        windows = tuple(w for w in windows if w.cell_grid(query.ticks_of) is None)
     reach = max(
-        (w.timed for w in query.spec.windows if w.timed is not None),
+        (w.timed for w in windows if w.timed is not None),
         key=lambda length: length.amount,
         default=None,
     )
     twice = "twice " if query.corrects else ""
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
+    if query.cells is not None:
+        kept.append("until the watermark has passed their cell")
     if query.sessions:
         kept = ["until their session is closed"]
     if query.flag_column:
@@ -125,12 +130,12 @@ def _state(query: KeyedQuery) -> list[str]:
     if query.row_closed_window and not query.flag_column:
         more = query.row_closed_window.slide_rows - 1
         kept.append(f"up to {more} more of each key, to count them")
-    widths = [_width(field.type) for field in query.stored_schema]
-    unknown = " and its text" if None in widths else ""
-    each = sum(width or 4 for width in widths)
+    each = width_of(query.stored_schema)
+    cells = explain_cells(query, query.reach + query.allowance)
     lines = [
-        f"  rows are kept {' and '.join(kept)}: about {each} bytes{unknown} each",
+        f"  rows are kept {' and '.join(kept)}: about {each} each",
         "  in a log: a micro-batch writes its rows, and sometimes merges earlier ones",
+        *(f"  {line}" for line in cells),
     ]
     if query.folds:
         lines.append(
@@ -146,7 +151,7 @@ def _state(query: KeyedQuery) -> list[str]:
         seconds = reach.amount / 1e9 * (2 if query.corrects else 1)
         lines.append(
             "  with 1,000 rows a second that are about "
-            f"{seconds * 1_000 * each / 1e6:,.0f} MB"
+            f"{seconds * 1_000 * each.fixed / 1e6:,.0f} MB"
         )
     if query.spec.unique_by:
         ids = ", ".join(query.spec.unique_by)
@@ -157,14 +162,6 @@ def _state(query: KeyedQuery) -> list[str]:
     if query.emit == "final":
         lines.append("  rows wait for the watermark with all their columns")
     return lines
-
-
-def _width(kind: pa.DataType) -> int | None:
-    """Returns the bytes of a value of a type; None if they vary."""
-    try:
-        return max(1, int(kind.bit_width) // 8)
-    except ValueError:
-        return None
 
 
 def _header(spec: Spec) -> list[str]:
