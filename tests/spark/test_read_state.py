@@ -83,6 +83,36 @@ def test_rows_of_a_page_that_were_emitted_lack_the_other_columns() -> None:
     ]
 
 
+def test_folded_cells_are_listed_by_their_latest_rows() -> None:
+    """Also those whose rows take less than their partial, each as a row."""
+    windows = sw.trailing(3000, resolution=1000)
+    spec = sw.Spec(on="t", by="k", windows=windows, aggs={"m": sw.mean("x")})
+    schema = pa.schema([(name, pa.int64()) for name in ("t", "k", "x", "id")])
+    query = checked(KeyedQuery(spec, schema, "final"))
+    store = MemoryStore()
+    processor = Processor(query, store)
+    ticks = [*range(1, 2003), 500, 700]
+    columns = [ticks, [7] * 2002 + [8, 8], [0] * 2004, [*range(2004)]]
+    rows = pa.table(dict(zip(schema.names, columns, strict=True)), schema)
+    processor.ingest(query.arrived(rows)[0], None)
+    processor.advance(2001)
+    processor.evict(2001)
+    head = json.dumps({"shard": processor.commit()}).encode()
+    pages = {None: head, **store.blobs()}
+    stored = pa.table({"page": [*pages], "blob": [*pages.values()]})
+    names = ["k", "t", "x", "id", "_pending", "_folded"]
+    expected = [
+        (7, 2001, 0, None, False, False),
+        (7, 2002, 0, 2001, True, False),
+        (8, 500, None, None, False, True),
+        (8, 700, None, None, False, True),
+        (7, 1000, None, None, False, True),
+        (7, 2000, None, None, False, True),
+    ]
+    found = Reader(query).rows(stored)
+    assert found.to_pylist() == [dict(zip(names, row, strict=True)) for row in expected]
+
+
 def test_state_of_format_1_is_read_and_goes_on() -> None:
     """Heads and pages that an earlier stream left; later releases continue these."""
     path = Path(__file__).parent / "data" / "state-format-1.parquet"

@@ -2,7 +2,7 @@
 
 Spark's own sources of state give heads and pages
 ([checkpoint_state.py](checkpoint_state.py)). A task reads those of a bucket as the
-operator does, and returns the rows of its log.
+operator does, and returns the rows of its log, and the entries of folded cells.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from slidewise.spark.worker_errors import one_line_errors
 
 __all__ = ["Reader", "read_state"]
 
-_PENDING = "_pending"
+_PENDING, _FOLDED = "_pending", "_folded"
 
 
 def read_state(spark: Any, checkpoint: str) -> Any:
@@ -31,8 +31,9 @@ def read_state(spark: Any, checkpoint: str) -> Any:
 
     These are the rows that its windows may still hold, as of the last micro-batch that
     was committed. Rows that have left them are absent once the state dropped them; with
-    `rows(n)` and windows that rows close, only after their pages were rewritten. Those
-    of cells that were folded (`trailing`) are absent, too.
+    `rows(n)` and windows that rows close, only after their pages were rewritten. The
+    rows of a cell that was folded (`trailing`) are one row, at the latest of their
+    times, or some where these take less.
 
     Args:
         spark: SparkSession.
@@ -42,7 +43,8 @@ def read_state(spark: Any, checkpoint: str) -> Any:
         A DataFrame: the key columns, the column of times, and the other columns of the
         state. `_pending` is true for rows that wait for the watermark, with
         `emit="final"`: these have all columns of the stream. Columns that no window
-        needs are null once the row was emitted.
+        needs are null once the row was emitted. With cells there is `_folded`, true for
+        rows that stand for a folded cell: they have keys and a time alone.
 
     Raises:
         SpecError: If the folder is not a checkpoint, or that of another query.
@@ -86,7 +88,11 @@ class Reader:
             )
             for name in names
         ]
-        self.schema = pa.schema([*fields, pa.field(_PENDING, pa.bool_())])
+        flags = [_PENDING] if query.cells is None else [_PENDING, _FOLDED]
+        self._fields = fields
+        self.schema = pa.schema(
+            [*fields, *(pa.field(name, pa.bool_()) for name in flags)]
+        )
 
     def rows(self, stored: pa.Table) -> pa.Table:
         """The rows of a bucket, from its head and pages."""
@@ -96,10 +102,14 @@ class Reader:
             log = RowLog(query, Pages(store), shard["log"])
             fired = shard["flushed"]
             tables = [self._listed(*part, fired) for part in log.alive()]
+            cells = log.cells.entries(log.until)
+            tables += [self._listed(part, False, fired, folded=True) for part in cells]
             return pa.concat_tables([empty_table(self.schema), *tables])
 
-    def _listed(self, rows: pa.Table, pending: bool, fired: int | None) -> pa.Table:
-        """The rows of a segment in the columns of the result."""
+    def _listed(
+        self, rows: pa.Table, pending: bool, fired: int | None, *, folded: bool = False
+    ) -> pa.Table:
+        """The rows of a segment, or entries of cells, in the columns of the result."""
         rows, count = self._query.timed(rows), len(rows)
         if pending and fired is not None:
             waits = later_than(rows[TIME], fired)
@@ -107,12 +117,13 @@ class Reader:
             waits = pa.repeat(pending, count)
         known, kept = {*rows.column_names}, {self._query.spec.on, *self._kept}
         columns = []
-        for field in [*self.schema][:-1]:
+        for field in self._fields:
             column = rows[field.name] if field.name in known else None
             if column is None:
                 column = pa.nulls(count, field.type)
             elif field.name not in kept:  # its segment has other rows that wait
                 column = pc.if_else(waits, column, pa.scalar(None, field.type))
             columns.append(column)
-        columns.append(waits)
+        flags = [waits, pa.repeat(folded, count)]
+        columns += flags[: len(self.schema) - len(columns)]
         return pa.table(columns, schema=self.schema)
