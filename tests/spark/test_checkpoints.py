@@ -122,6 +122,16 @@ def test_windows_with_timers_grow_by_migrate() -> None:
     assert going_on(grown("change", aggs=aggs), guard("change")).kept is not None
 
 
+def test_a_query_whose_cells_were_folded_keeps_its_aggregations() -> None:
+    cells: dict[str, Any] = {"windows": [sw.trailing("2m", resolution="30s")]}
+    cells["aggs"] = {"n": sw.count(), "x": sw.sum("x")}
+    state, aggs = guard("update", **cells), {**cells["aggs"], "top": sw.max("x")}
+    with pytest.raises(SpecError, match="its rows are folded by its aggregations into"):
+        going_on(grown("update", **cells | {"aggs": aggs}), state)
+    more = [*cells["windows"], sw.trailing("1m", resolution="1m")]
+    assert going_on(grown("update", **cells | {"windows": more}), state).cells
+
+
 def test_timers_of_another_query_are_refused() -> None:
     """A timer fires without new rows, and so without a call for the guard's bucket."""
     from slidewise.spark.operator import Operator, StateTransaction
