@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from definitions import AREAS, OF_AGES, answer
+from definitions import AREAS, OF_AGES, answer, carried
 from seeds import SEED
 
 import slidewise as sw
@@ -462,36 +461,6 @@ CARRIED = {
 }
 
 
-def carried(
-    agg: sw.Aggregation, rows: Rows, earlier: Rows, start: int, end: int
-) -> Any:
-    """The definition: the last entry before the window is one more, from its start on.
-
-    Args:
-        agg: The aggregation.
-        rows: The rows of the window.
-        earlier: Those at or before its start.
-        start: The start.
-        end: The end.
-    """
-
-    def counts(row: dict[str, Any]) -> bool:
-        return row[agg.of or ""] is not None and (
-            not agg.where or row[agg.where] is True
-        )
-
-    rows, earlier = [*filter(counts, rows)], [*filter(counts, earlier)]
-    first = agg.edge == "carry" and earlier
-    if first:
-        before = earlier[-1]
-        value = Fraction(before[agg.of or ""])
-        if agg.hold == "linear" and rows:
-            to, span = Fraction(rows[0][agg.of or ""]), rows[0]["t"] - before["t"]
-            value += (to - value) * (start - before["t"]) / span
-        rows = [{agg.of: value, "t": start, "w": True}, *rows]
-    return answer(agg, rows, end=end) if rows else None
-
-
 def check_carried(
     got: dict[str, Any],
     rows: Rows,
@@ -562,6 +531,25 @@ def test_files_carry_entries_over_their_parts(tmp_path: Path) -> None:
     assert found.to_pylist() == want.to_pylist()
 
 
+def test_windows_as_of_arrival_begin_with_the_entry_that_had_arrived() -> None:
+    rows = drawn(18, 60)
+    given = [row | {"c": at // 3} for at, row in enumerate(shuffled(rows, 5))]
+    came = pa.array([row["c"] for row in given])
+    table = table_of(given).append_column("c", came)
+    options: dict[str, Any] = {"on": "t", "by": "k", "windows": 6, "arrival": "c"}
+    points = [{"k": k, "t": t, "c": t % 20} for t in range(-25, 160, 7) for k in "ab"]
+    at = pa.Table.from_pylist(points)
+    for ends, more in ((given, {}), (points, {"at": at})):
+        out = sw.rolling(table, aggs=CARRIED, **options, **more).to_pylist()
+        for end, got in zip(ends, out, strict=True):
+            start, until = end["t"] - 6, end["t"]
+            seen = [r for r in given if r["k"] == end["k"] and r["c"] <= end["c"]]
+            seen.sort(key=lambda row: (row["t"], row["c"]))
+            held = [row for row in seen if start < row["t"] <= until]
+            earlier = [row for row in seen if row["t"] <= start]
+            check_carried(got, held, earlier, (start, until), "_6")
+
+
 @pytest.mark.parametrize("kind", AREAS)
 def test_an_entry_before_the_window_is_refused_where_none_is_kept(kind: str) -> None:
     make: Callable[..., sw.Aggregation] = getattr(sw, kind)
@@ -569,11 +557,6 @@ def test_an_entry_before_the_window_is_refused_where_none_is_kept(kind: str) -> 
     for call in (lambda: sw.Window(make()), lambda: sw.KeyedWindows(spec, late=5)):
         message = refused(call)
         assert "only tables have: give edge='first'" in message
-    table = pa.table({"t": [1], "x": [1], "a": [1]})
-    of_arrival = refused(
-        lambda: sw.rolling(table, on="t", windows=5, arrival="a", aggs=dict(spec.aggs))
-    )
-    assert "does not go with arrival=" in of_arrival
 
 
 def test_results_that_always_change_have_no_time_of_change() -> None:

@@ -91,6 +91,40 @@ def answer(
     return definition.of(values, agg) if values else definition.empty
 
 
+def carried(
+    agg: sw.Aggregation,
+    rows: Sequence[Row],
+    earlier: Sequence[Row],
+    start: int,
+    end: int,
+) -> Any:
+    """The definition: the last entry before the window is one more, from its start on.
+
+    Args:
+        agg: The aggregation.
+        rows: The rows of the window.
+        earlier: Those at or before its start.
+        start: The start.
+        end: The end.
+    """
+
+    def counts(row: dict[str, Any]) -> bool:
+        return row[agg.of or ""] is not None and (
+            not agg.where or row[agg.where] is True
+        )
+
+    rows, earlier = [*filter(counts, rows)], [*filter(counts, earlier)]
+    first = agg.edge == "carry" and earlier
+    if first:
+        before = earlier[-1]
+        value = Fraction(before[agg.of or ""])
+        if agg.hold == "linear" and rows:
+            to, span = Fraction(rows[0][agg.of or ""]), rows[0]["t"] - before["t"]
+            value += (to - value) * (start - before["t"]) / span
+        rows = [{agg.of: value, "t": start, "w": True}, *rows]
+    return answer(agg, rows, end=end) if rows else None
+
+
 def values_of(
     agg: sw.Aggregation, rows: Sequence[Row], nan: str, end: Any = None
 ) -> list[Any]:

@@ -12,11 +12,13 @@ import pyarrow as pa
 
 import slidewise._core as _core
 from slidewise.aggregations.call import Call
-from slidewise.spec.windows.base import Span
+from slidewise.spec.windows.base import Span, Window
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import RowKeys, subtract_clamped
 
-__all__ = ["Before", "entries_before", "starts_of"]
+__all__ = ["Before", "entries_before", "span_before", "starts_of"]
+
+_LATEST = 2**63 - 1
 
 
 class Before(NamedTuple):
@@ -46,14 +48,28 @@ def starts_of(
     return subtract_clamped(ends, span.length) if span.kind == "time" else None
 
 
+def span_before(window: Window, span: Span) -> Span | None:
+    """The window of all entries before another one, with the same query point.
+
+    None if the other one does not begin at a time before its end.
+    """
+    closed = "left" if window.includes_start else "right"
+    if span.kind == "calendar":
+        return span._replace(kind="before", closed=closed)
+    if span.kind == "time" and window.begins_at_time:
+        back = min(span.offset + span.length, _LATEST)
+        return Span("unbounded", _LATEST, closed, back)
+    return None
+
+
 def entries_before(
     starts: pa.Array,
     includes_start: bool,
-    groups: pa.Array | None,
+    keys: tuple[pa.Array | None, pa.Array | None],
     rows: RowKeys,
     columns: Sequence[pa.Array],
-    call: Call,
-    layout: _core.SortLayout,
+    calls: tuple[Call, Call],
+    layout: _core.SortLayout | None,
     threads: int,
 ) -> Before:
     """The last entries at or before the starts of windows.
@@ -62,18 +78,17 @@ def entries_before(
         starts: The starts.
         includes_start: Whether the starts belong to the windows: an entry there is
             none before.
-        groups: The key codes of the windows.
+        keys: The key codes of the windows, and when rows that count have arrived.
         rows: The keys of the rows.
         columns: The inputs of the kernel.
-        call: A call over the column and the times.
-        layout: The rows sorted by key and time.
+        calls: The calls that give the times and the values of last entries.
+        layout: The rows sorted by key and time, if all of them count.
         threads: The number of threads.
     """
     until = subtract_clamped(starts, 1) if includes_start else starts
-    points = QueryPoints(until, None, groups, None, "row")
-    calls = [Call("max", call.by), Call("last", call.of)]
-    span = Span("unbounded", 2**63 - 1, "right")
+    points = QueryPoints(until, None, *keys, "row")
+    span = Span("unbounded", _LATEST, "right")
     (answers,), _ = _core.rolling(
-        rows, columns, calls, [span], "peers", points, [], 0, threads, layout, True
+        rows, columns, [*calls], [span], "peers", points, [], 0, threads, layout, True
     )
     return Before(starts, *map(pa.array, answers))

@@ -50,6 +50,8 @@ class KernelPass:
         places: The numbers of the points, if these are some of several passes.
         again: Per window, the rows that a later pass answers.
         ends: The ends of the windows in ticks, if not those of the points or rows.
+        before: Per window, the answers over the entries before it by call, if the
+            caller has them.
     """
 
     table: Binding
@@ -59,6 +61,7 @@ class KernelPass:
     places: pa.Array | None = None
     again: Mapping[int, pa.Array] = field(default_factory=dict)
     ends: pa.Array | None = None
+    before: _Answers | None = None
 
     def __post_init__(self) -> None:
         self.spec = self.table.spec
@@ -235,7 +238,7 @@ class KernelPass:
             if isinstance(agg, CustomAggregation):
                 array = in_one_type(agg, self.custom[agg, at], agg.functions)
             else:
-                array = plan.decode(raw, *self._before(at, agg, plan))
+                array = plan.decode(raw, *self._before(at, plan))
         except pa.ArrowNotImplementedError as error:
             raise no_function(agg, error) from error
         if plan.overflow_reason is not None and self.spec.overflow == "raise":
@@ -251,34 +254,32 @@ class KernelPass:
                 raise self._overflow_of(agg, window, row, plan.overflow_reason)
         return array if too_few is None else with_nulls(array, too_few)
 
-    def _before(
-        self, at: int, agg: Aggregation, plan: Plan
-    ) -> tuple[Before | None, ...]:
+    def _before(self, at: int, plan: Plan) -> tuple[Before | None, ...]:
         """The entries before the windows, for an aggregation that carries them."""
         table = self.table
-        if not agg.carries:
+        if plan.before is None:
             return ()
-        if table.arrivals:
-            raise SpecError(
-                f"{agg!r} does not go with ",
-                Argument("arrival"),
-                ": give edge='first' to begin at the first entry of each window",
-            )
         window = self.spec.windows[at]
-        # Sessions begin at a row.
-        begins_at_time = window.per_row or window.on_grid or window.by_position
-        ends = self._moved_ends(at) if plan.ended else self.ends
-        starts = starts_of(table.spans[at], self.points, ends)
-        if starts is None or not begins_at_time:
+        starts = starts_of(table.spans[at], self.points, self._moved_ends(at))
+        if starts is None or not window.begins_at_time:
             return (None,)
+        if self.before is not None:
+            places = map(table.place_of.__getitem__, plan.before)
+            return (Before(starts, *(self.before[at][place] for place in places)),)
+        arrivals = bool(table.arrivals)
+        groups, arrival = table.groups, table.arrival
+        if self.points is not None:
+            groups, arrival = self.points.groups, self.points.arrival
+        elif self.history:
+            groups = None if groups is None else groups.slice(self.history)
         found = entries_before(
             starts,
             window.includes_start,
-            table.groups if self.points is None else self.points.groups,
+            (groups, arrival if arrivals else None),
             table.rows,
             table.inputs.columns,
-            plan.calls[0],
-            table.layout,
+            plan.before,
+            None if arrivals else table.layout,
             table.threads,
         )
         return (found,)

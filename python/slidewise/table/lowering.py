@@ -44,6 +44,8 @@ class Plan:
         overflow_reason: Why `decode` gives null although there were values; None if it
             never does.
         ended: Whether the result depends on the ends of the windows.
+        before: The calls that give the time and the value of the last entry before a
+            window, if the window begins with it; else None.
     """
 
     calls: tuple[Call, ...]
@@ -55,6 +57,7 @@ class Plan:
     rescales: bool = False
     overflow_reason: str | None = None
     ended: bool = False
+    before: tuple[Call, Call] | None = None
 
 
 def plan(
@@ -95,6 +98,7 @@ def plan(
         rescales=_rescales(agg, result, encoding, source),
         overflow_reason=_overflow_reason(result, source),
         ended=agg.is_ended,
+        before=(calls[-2], calls[-1]) if agg.carries else None,
     )
 
 

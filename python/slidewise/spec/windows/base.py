@@ -49,11 +49,12 @@ class Span(NamedTuple):
     """The range of a window before a row or query point, as the kernels take it.
 
     Attributes:
-        kind: "time", "rows", "unbounded" or "calendar".
+        kind: "time", "rows", "unbounded" or "calendar"; "before" for everything before
+            a window of a calendar.
         length: Its ticks or rows; the most that it can have, if that varies.
         closed: "right", "left", "both" or "neither".
         offset: By how many ticks it is moved back.
-        calendar: The calendar that gives its start.
+        calendar: The calendar that gives its start, or that of the window after it.
     """
 
     kind: str
@@ -223,6 +224,12 @@ class Window:
     def lag(self) -> Length | None:
         """How much earlier than its row it ends; None for not at all."""
         return None
+
+    @property
+    def begins_at_time(self) -> bool:
+        """Whether its start is a time, at which it need not have a row."""
+        has_length = self.timed is not None and (self.per_row or self.by_position)
+        return self.on_grid or self.by_calendar or has_length
 
     @property
     def includes_start(self) -> bool:

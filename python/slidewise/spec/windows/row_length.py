@@ -37,6 +37,11 @@ class RowLength(OfColumn):
         """By the lengths; a Spec refuses windows without their `own` row."""
         return order.by_lengths(self.column)
 
+    @property
+    def begins_at_time(self) -> bool:
+        """Where its column has lengths of time."""
+        return True
+
     def since(self, order: Order) -> Any:
         """The time of the row less its length, if this is one of time."""
         return order.since_lengths(self.column)
