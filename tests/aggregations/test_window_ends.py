@@ -553,10 +553,13 @@ def test_windows_as_of_arrival_begin_with_the_entry_that_had_arrived() -> None:
 @pytest.mark.parametrize("kind", AREAS)
 def test_an_entry_before_the_window_is_refused_where_none_is_kept(kind: str) -> None:
     make: Callable[..., sw.Aggregation] = getattr(sw, kind)
-    spec = sw.Spec(on="t", windows=5, aggs={"a": make("x")})
-    for call in (lambda: sw.Window(make()), lambda: sw.KeyedWindows(spec, late=5)):
+    for call in (
+        lambda: sw.Window(make()),
+        lambda: sw.Window({"a": make("x")}, last=5),
+        lambda: sw.SharedWindow(make(), ranges=[5]),
+    ):
         message = refused(call)
-        assert "only tables have: give edge='first'" in message
+        assert "which a Window evicts: give edge='first' to begin" in message
 
 
 def test_results_that_always_change_have_no_time_of_change() -> None:

@@ -58,12 +58,14 @@ def integral(
 
     Raises:
         SpecError: If `unit` does not fit the times; and with `edge="carry"` in a
-            `Window`, in streams and with `arrival=`, which keep no such entry.
+            `Window` or `SharedWindow`, which keep no such entry.
 
     Sums are compensated for rounding, as those of `sum`.
 
     Cost: ≤ 3 combines per row and window, shared with `time_weighted_mean`; "carry"
-    takes a second pass, and from files and on Spark all rows of a key in memory.
+    takes a second pass, and from files and in batches on Spark all rows of a key in
+    memory. A stream keeps, for each key and column, the last entry behind its horizon,
+    and folds twice per result.
 
     Example:
         >>> import slidewise as sw

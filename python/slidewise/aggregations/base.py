@@ -347,17 +347,17 @@ class Aggregation:
 
     @property
     def carry_error(self) -> str:
-        """The message of engines that keep no entries from before windows.
+        """The message of windows that keep no entries from before them.
 
         Example:
             >>> import slidewise as sw
             >>> print(sw.integral("x").carry_error)
-            integral('x') needs the last entry at or before the start of each window...
+            integral('x') begins with the last entry at or before the start of each...
         """
         return (
-            f"{self!r} needs the last entry at or before the start of each window, "
-            "which only tables have: give edge='first' to begin at the first entry of "
-            "the window"
+            f"{self!r} begins with the last entry at or before the start of each "
+            "window, which a Window evicts: give edge='first' to begin at the first "
+            "entry of the window, or use KeyedWindows, which keep it"
         )
 
     @property

@@ -75,8 +75,9 @@ class FromEntries:
         name_row = naming_windows(query, windows)
         results: dict[str, Result]
         ends = query.grid.ends(windows.column(TIME).combine_chunks())
+        bounds = query.grid.starts(ends), ends
         (results,) = self._shard.index.answers(
-            windows, ticks, spans, name_row, ends=ends
+            windows, ticks, spans, name_row, bounds=bounds
         )
         return results
 

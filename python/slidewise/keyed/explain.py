@@ -35,7 +35,7 @@ def explain_lines(
         keys = format_count(len(shard.index.store), "key")
         lines.append(f"state: {format_bytes(nbytes)}, the entries of {keys} and a log")
         lines.append(f"results: {_how(shard.query)}")
-        lines += _cells(shard)
+        lines += [*_cells(shard), *_carried(shard.query)]
         lines.append(_queries(shard, watermark))
     return "\n".join(wrap_lines(lines))
 
@@ -88,6 +88,9 @@ def _how(query: KeyedQuery) -> str:
         )
         what = ", ".join(map(repr, by_rows)) or what
         return f"from all rows of a key: {what} may begin at any of them"
+    if query.carried_by_calendar:
+        window = query.carried_by_calendar[0]
+        return f"from all rows of a window, because of edge='carry' with {window!r}"
     _, call = query.request([])
     pairs = zip(call.spec.aggs, call.folds_each, strict=True)
     names = ", ".join(repr(agg) for (_, agg), folds in pairs if not folds)
@@ -146,10 +149,26 @@ def _keeping(query: KeyedQuery) -> str:
         "late_rows='correct'": query.corrects,
         "ties='rows'": spec.ties == "rows",
         "exclude=": spec.exclude,
+        "edge='carry'": query.carries,
         "results that are not folds of entries": not query.folds,
     }
     found = [name for name, holds in reasons.items() if holds]
     return ", ".join(found or ["windows without a length of time"])
+
+
+def _carried(query: KeyedQuery) -> list[str]:
+    """Describes the rows that are kept for windows which begin with them."""
+    if not query.carries:
+        return []
+    aggs = [agg for _, agg in query.spec.aggs if agg.carries]
+    columns = dict.fromkeys(
+        repr(agg.of) + ("" if agg.where is None else f" where {agg.where!r}")
+        for agg in aggs
+    )
+    return [
+        "carry: of the rows behind the horizon each key keeps its last, and the last "
+        f"entry of {', '.join(columns)}, with which a window begins"
+    ]
 
 
 def _queries(shard: Shard, watermark: int | None) -> str:

@@ -18,7 +18,7 @@ import slidewise._core as _core
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, empty_table, one_array
-from slidewise.keyed.columns import ENTRY, NUMBER, TIME, order_of
+from slidewise.keyed.columns import ENTRY, LATEST, NUMBER, TIME, order_of
 from slidewise.keyed.expiry import changes_of_folds
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import KeyedQuery
@@ -129,6 +129,8 @@ class Index:
         columns, natives = call.inputs.columns, call.inputs.natives
         self._recipe = call.inputs.recipe
         calls = query.entry_calls
+        # The places of the times of the entries with which windows begin.
+        self._carried = [calls.index(call) for call in query.carried_calls]
         if calls:
             # Several encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
@@ -226,7 +228,7 @@ class Index:
             ticks,
             self._inputs(rows),
             arrivals,
-            call.spans,
+            call.all_spans,
             numbers,
             removed,
         )
@@ -257,7 +259,7 @@ class Index:
         name_row: Callable[[int], str],
         plus: pa.Table | None = None,
         asked: tuple[str, ...] | None = None,
-        ends: pa.Array | None = None,
+        bounds: tuple[pa.Array, pa.Array] | None = None,
     ) -> list[Any]:
         """The results by name, per window, of windows that end at keys and times.
 
@@ -268,16 +270,18 @@ class Index:
             name_row: Names one of these points in messages.
             plus: An extra row for each, in the columns of the state.
             asked: As for `KeyedQuery.spec_over`.
-            ends: The ends of the windows, if they are not the times.
+            bounds: The starts and ends of the windows, if these are not the times.
 
         Raises:
             ResultOverflowError: As for `rolling`.
         """
         call = self.call(windows, asked).naming(name_row)
         extra = None if plus is None else self._inputs(plus)
-        answers, beyond = self.store.query(self.keys_of(keys), ticks, call.spans, extra)
-        points = QueryPoints(ticks, None, None, None, "query")
-        return call.decode(answers, beyond, points, ticks if ends is None else ends)
+        spans = call.all_spans
+        answers, beyond = self.store.query(self.keys_of(keys), ticks, spans, extra)
+        starts, ends = (None, ticks) if bounds is None else bounds
+        points = QueryPoints(ticks, starts, None, None, "query")
+        return call.decode(answers, beyond, points, ends)
 
     def results(
         self,
@@ -307,7 +311,7 @@ class Index:
             return None
         none, ticks = empty_table(self.query.stored_schema), pa.array([], pa.int64())
         call = self.call(windows)
-        answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
+        answers, _ = self.store.query(self.keys_of(none), ticks, call.all_spans, None)
         points = QueryPoints(ticks, None, None, None, "query")
         results: dict[str, Result] = {}
         for each in call.naming(str).decode(answers, [], points, ticks):
@@ -451,6 +455,21 @@ class Index:
         spans = [Span("time", length, "right", 0)]
         (first,) = self.store.first_times(self.keys_of(keys), ticks, spans)
         return pa.array(first)
+
+    def carried_times(self, keys: pa.Table, until: pa.Array) -> list[pa.Array]:
+        """The times of the last entries of keys up to some times, or null.
+
+        One array for each column with the entries of which windows begin.
+        """
+        if not self._carried:
+            return []
+        spans = [Span("unbounded", LATEST, "right")]
+        (answers,), _ = self.store.query(self.keys_of(keys), until, spans, None)
+        return [pa.array(answers[at]) for at in self._carried]
+
+    def carried_since(self, keys: pa.Table, until: pa.Array) -> pa.Array:
+        """From when on rows of keys are needed, by windows that begin after a time."""
+        return reduce(pc.min_element_wise, self.carried_times(keys, until), until)
 
     def numbers(self, keys: pa.Table, since: pa.Array, until: pa.Array) -> pa.Array:
         """The numbers of the rows of keys in closed ranges of times.

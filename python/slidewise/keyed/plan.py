@@ -153,10 +153,37 @@ class StreamPlan:
         windows = () if self.spec.is_hopping else self.spec.windows
         return tuple(window for window in windows if window.by_position)
 
+    @cached_property
+    def carries(self) -> bool:
+        """Whether windows begin with the entries before them, which are kept."""
+        at_time = any(window.begins_at_time for window in self.spec.windows)
+        return at_time and any(agg.carries for _, agg in self.spec.aggs)
+
+    @cached_property
+    def carried_by_calendar(self) -> tuple[Window, ...]:
+        """The windows of a calendar that begin with the entries before them.
+
+        Their starts are at no constant distance from their ends, so no span of the
+        index ends with them: results come from rows.
+        """
+        windows = self.spec.windows if self.carries else ()
+        return tuple(
+            window
+            for window in windows
+            if window.by_calendar or (window.on_grid and window.as_query().by_calendar)
+        )
+
     @property
     def keeps_rows(self) -> bool:
         """Whether some rows are kept as long as their key."""
-        return bool(self.rows or self.flag_column or self.backward_windows)
+        reaching = self.flag_column or self.backward_windows
+        return bool(self.rows or reaching or self.carries)
+
+    @property
+    def evicts_rows(self) -> bool:
+        """Whether the rows that leave are found one by one, not by their times."""
+        by_rows = self.row_closed_window or self.backward_windows
+        return bool(by_rows or self.carries)
 
     def id_horizon(self, retention: int) -> int:
         """How long an id is remembered behind the watermark, as rows are kept so long.

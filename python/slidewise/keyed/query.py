@@ -73,19 +73,32 @@ class KeyedQuery(StreamPlan):
             or self.sessions
             or self.row_closed_window
             or self.backward_windows
+            or self.carried_by_calendar
         )
         return not whole and self.request([])[1].folds
 
     @cached_property
     def entry_calls(self) -> Sequence[Call]:
-        """The folds of entries that results are made of; none if they need rows."""
-        return self.request([])[1].calls if self.folds else ()
+        """The folds of entries that results are made of.
+
+        If they need rows, only those of `carried_calls`.
+        """
+        return self.request([])[1].calls if self.folds else self.carried_calls
+
+    @cached_property
+    def carried_calls(self) -> tuple[Call, ...]:
+        """The folds that give the times of the entries with which windows begin."""
+        if not self.carries:
+            return ()
+        plans = self.request([])[1].plans
+        return tuple(dict.fromkeys(by.before[0] for by in plans if by.before))
 
     @cached_property
     def finds_rows(self) -> bool:
         """Whether rows must be found again after their arrival."""
         again = self.then_by or self.deletes is not None or self.corrects
-        return not self.folds or self.divides_peers or bool(again)
+        found = not self.folds or self.divides_peers or self.carries
+        return found or bool(again)
 
     @cached_property
     def cells(self) -> CellGrid | None:

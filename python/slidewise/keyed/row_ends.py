@@ -10,12 +10,16 @@ the index is that of all rows of the key, modulo k, and no count is stored.
 
 The start of a window of `landmark` or `delta` never moves back from row to row. So the
 first rows of a key leave, up to the start of the window of its last row.
+
+A window with `edge="carry"` begins with the last entry of a column before it. So rows
+behind the horizon leave but those with the last entries of the columns.
 """
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
+from slidewise.frames.base import one_array
 from slidewise.keyed.columns import EARLIEST, NUMBER, TIME
 from slidewise.keyed.index import Index
 from slidewise.keyed.query import KeyedQuery
@@ -84,6 +88,8 @@ def due_rows(query: KeyedQuery, index: Index, log: RowLog, due: pa.Table) -> pa.
         idle = pc.max_element_wise(pc.subtract(first, window.rows), 0)
     else:
         behind = subtract_clamped(earliest, query.reach)
+        if query.carries:
+            behind = subtract_clamped(index.carried_since(keys, behind), 1)
         earlier, _ = index.numbers_by_key(keys, always, behind)
         idle, _ = _counts(earlier, len(keys))
     skipped = pc.multiply(pc.divide(idle, every), every)
@@ -109,12 +115,19 @@ def surplus_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa
     every = pa.scalar(window.slide_rows)
     held, places = _counts(points, len(keys))
     free = pc.max_element_wise(pc.subtract(held, query.rows), 0)
+    if query.carries:
+        behind = subtract_clamped(index.carried_since(keys, ends), 1)
+        earlier, _ = index.numbers_by_key(keys, _always(len(keys)), behind)
+        free = pc.min_element_wise(free, _counts(earlier, len(keys))[0])
     freed = pc.multiply(pc.divide(free, every), every)
     return _taken(log, numbers.filter(pc.less(places, freed.take(points))))
 
 
 def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.Table:
-    """The rows up to a time that are in no window of a later row."""
+    """The rows up to a time that no window of a later row holds or begins with.
+
+    With `carries`, the last row of each key is kept, too.
+    """
     keys = index.keys()
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
@@ -122,23 +135,35 @@ def passed_rows(query: KeyedQuery, index: Index, log: RowLog, until: int) -> pa.
     held, places = _counts(points, len(keys))
     if not len(rows):
         return rows
+    freed = pc.less(places, _before_last(query, rows, held).take(points))
+    if query.carries:
+        times = one_array(rows[TIME])
+        for kept in (one_array(keys[TIME]), *index.carried_times(keys, ends)):
+            leaves = pc.not_equal(times, kept.take(points))
+            freed = pc.and_(freed, pc.fill_null(leaves, True))
+    return rows.filter(freed).combine_chunks()
+
+
+def _before_last(query: KeyedQuery, rows: pa.Table, held: pa.Array) -> pa.Array:
+    """Of the rows of each key, the number before the window of its last row.
+
+    Args:
+        query: The query.
+        rows: The rows, key by key, in order.
+        held: The number of rows of each key.
+    """
+    free = pc.max_element_wise(pc.subtract(held, query.rows), 0)
+    if not query.backward_windows:
+        return free
     _, request = query.request([rows.drop_columns(NUMBER)])
     positions = request.positions
-    # The number of rows of each key before the window of its last row.
     last = pc.subtract(pc.cumulative_sum(held), 1)
     last = positions.of_rows.take(pc.if_else(pc.greater(held, 0), last, None))
     begins = positions.begins.take(last)
-    free = held
-    for window in query.spec.windows:
-        if window.by_position:
-            before = pc.subtract(window.starts(positions).take(last), begins)
-        elif window.rows:
-            before = pc.max_element_wise(pc.subtract(held, window.rows), 0)
-        else:
-            continue
+    for window in query.backward_windows:
+        before = pc.subtract(window.starts(positions).take(last), begins)
         free = pc.min_element_wise(free, pc.fill_null(before, 0))
-    freed = pc.less(places, free.take(points))
-    return rows.filter(freed).combine_chunks()
+    return free
 
 
 def _taken(log: RowLog, numbers: pa.Array) -> pa.Table:

@@ -293,7 +293,7 @@ class Shard:
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return None
-        if self.query.row_closed_window or self.query.backward_windows:
+        if self.query.evicts_rows:
             return until if self.log.is_sparse else None
         known = self.log.until
         is_worth = known is None or until - known > self.retention // _SHARE
@@ -322,7 +322,7 @@ class Shard:
 
     def evict(self, until: int) -> None:
         """Evicts the rows up to a time that no window can hold."""
-        if self.query.row_closed_window or self.query.backward_windows:
+        if self.query.evicts_rows:
             find = surplus_rows if self.query.row_closed_window else passed_rows
             expired = find(self.query, self.index, self.log, until)
             if len(expired):
@@ -481,6 +481,11 @@ class Shard:
             # The index may still have entries of evicted rows.
             least = EARLIEST if self.log.until is None else self.log.until + 1
             since = pc.max_element_wise(subtract_clamped(first, before), least)
+            if self.query.carries:
+                earlier = subtract_clamped(since, 1)
+                since = pc.min_element_wise(
+                    since, self.index.carried_since(keys, earlier)
+                )
         until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
         return _not_removed(self.index.numbers(keys, since, until), self.removals)
 

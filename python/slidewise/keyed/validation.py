@@ -333,8 +333,6 @@ def _check_ids(spec: Spec) -> None:
 
 def _check_aggregations(query: KeyedQuery) -> None:
     for _, agg in query.spec.aggs:
-        if agg.carries:
-            raise SpecError(agg.carry_error)
         if agg.record.needs_row and query.emits_keys:
             raise SpecError(agg.row_error)
 

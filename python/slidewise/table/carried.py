@@ -51,15 +51,12 @@ def starts_of(
 def span_before(window: Window, span: Span) -> Span | None:
     """The window of all entries before another one, with the same query point.
 
-    None if the other one does not begin at a time before its end.
+    None if the other one does not begin a length of time before its end.
     """
+    if span.kind != "time" or not window.begins_at_time:
+        return None
     closed = "left" if window.includes_start else "right"
-    if span.kind == "calendar":
-        return span._replace(kind="before", closed=closed)
-    if span.kind == "time" and window.begins_at_time:
-        back = min(span.offset + span.length, _LATEST)
-        return Span("unbounded", _LATEST, closed, back)
-    return None
+    return Span("unbounded", _LATEST, closed, min(span.offset + span.length, _LATEST))
 
 
 def entries_before(

@@ -15,9 +15,10 @@ from slidewise.frames.base import Result
 from slidewise.frames.lazy import map_lazy
 from slidewise.spec.features import Features, parts_of
 from slidewise.spec.spec import Spec
-from slidewise.spec.windows.base import Window
+from slidewise.spec.windows.base import Span, Window
 from slidewise.table.arrays import one_column, row_numbers
 from slidewise.table.binding import Binding
+from slidewise.table.carried import span_before
 from slidewise.table.kernel_pass import KernelPass, together
 from slidewise.table.points import QueryPoints
 from slidewise.table.time_columns import subtract_clamped
@@ -246,7 +247,7 @@ class KernelCall(Binding):
         points: QueryPoints | None,
         ends: pa.Array,
     ) -> list[dict[str, Result]]:
-        """The results by name, per window, of answers that the caller computed.
+        """The results by name, per window, of answers over `all_spans` of a caller.
 
         Python aggregations have no such answers, and need `compute`.
 
@@ -259,11 +260,36 @@ class KernelCall(Binding):
         Raises:
             ResultOverflowError: As for `compute`.
         """
-        found = {at: dict(enumerate(window)) for at, window in enumerate(answers)}
-        windows = range(len(answers))
-        answered = KernelPass(self, windows, points, points is None, ends=ends)
-        results = answered.decode(found, beyond)
+        count = len(self.spans)
+        windows = range(count)
+        found = {at: dict(enumerate(answers[at])) for at in windows}
+        before = {
+            at: {call: pa.array(column) for call, column in enumerate(window)}
+            for at, window in zip(self._spans_before, answers[count:], strict=True)
+        }
+        answered = KernelPass(
+            self, windows, points, points is None, ends=ends, before=before
+        )
+        # A sum of the entries before a window is no result.
+        of_windows = (each for each in beyond if each[0] < count)
+        results = answered.decode(found, of_windows)
         return [results[at] for at in windows]
+
+    @property
+    def all_spans(self) -> list[Span]:
+        """The spans of the windows, then those of the entries before some of them."""
+        return [*self.spans, *self._spans_before.values()]
+
+    @cached_property
+    def _spans_before(self) -> dict[int, Span]:
+        """By window, the span of the entries before it, if it begins with the last."""
+        found = {}
+        for at, window in enumerate(self.spec.windows):
+            plans = itertools.compress(self.plans, self.covering(at))
+            before = span_before(window, self.spans[at])
+            if before is not None and any(by.before for by in plans):
+                found[at] = before
+        return found
 
 
 def _replaced(

@@ -185,7 +185,12 @@ class PerWindow(Emitter):
         both = pa.concat_tables([known.filter(own), closed]).combine_chunks()
         between = ends_between(query, both)
         self._last.add(_latest_windows(query, both))
-        return [answer_empty(query, between)] if len(between) else []
+        if not len(between):
+            return []
+        if not query.carries:
+            return [answer_empty(query, between)]
+        results = self._answer.of_windows(query, between)
+        return [without_marks(table_of_windows(query, between, results))]
 
     def _sessions(self, query: KeyedQuery, watermark: int) -> pa.Table | None:
         """A row per closed session."""

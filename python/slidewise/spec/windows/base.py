@@ -49,12 +49,11 @@ class Span(NamedTuple):
     """The range of a window before a row or query point, as the kernels take it.
 
     Attributes:
-        kind: "time", "rows", "unbounded" or "calendar"; "before" for everything before
-            a window of a calendar.
+        kind: "time", "rows", "unbounded" or "calendar".
         length: Its ticks or rows; the most that it can have, if that varies.
         closed: "right", "left", "both" or "neither".
         offset: By how many ticks it is moved back.
-        calendar: The calendar that gives its start, or that of the window after it.
+        calendar: The calendar that gives its start.
     """
 
     kind: str
