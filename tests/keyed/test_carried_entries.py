@@ -288,3 +288,45 @@ def test_an_extra_row_ends_a_window_that_begins_with_an_earlier_entry() -> None:
     keys = pa.table({"k": ["a", "none"], "t": [51, 51], "more": [9, 9]})
     found = kw.query_many(keys, at="t", plus={"x": "more"})
     assert found["a_10"].to_pylist() == [20.0, 0.0]
+
+
+def results(kw: Any) -> list[Any]:
+    """The times of rows, their results, and whether these are corrections."""
+    columns = ("t", "a_trailing_10_10", "_correction")
+    return [tuple(map(row.get, columns)) for row in kw.collect().to_pylist()]
+
+
+def test_late_rows_correct_rows_whose_windows_begin_with_them() -> None:
+    windows = sw.trailing(10, resolution=10)
+    kw = small(emit="final", late_rows="correct", windows=windows)
+    rows = [{"t": t, "k": "a", "x": x} for t, x in [(0, 1), (25, 2), (30, 3)]]
+    kw.ingest(pa.Table.from_pylist(rows, SCHEMA))
+    kw.advance(30)
+    # The windows begin at 10 and 20.
+    assert results(kw) == [(0, 0.0, False), (25, 15.0, False), (30, 15.0, False)]
+    kw.ingest(pa.Table.from_pylist([{"t": 12, "k": "a", "x": 9}], SCHEMA))
+    assert results(kw) == [(12, 12.0, False), (25, 119.0, True), (30, 55.0, True)]
+    kw.ingest(pa.Table.from_pylist([{"t": 26, "k": "b", "x": 9}], SCHEMA))
+    kw.ingest(pa.Table.from_pylist([{"t": 18, "k": "b", "x": 7}], SCHEMA))
+    # The window of 26 begins at 10, and holds the late row.
+    assert results(kw) == [(26, 0.0, False), (18, 0.0, False), (26, 56.0, True)]
+
+
+def test_late_rows_correct_windows_of_a_grid_that_begin_with_them() -> None:
+    windows: dict[str, Any] = {"windows": [2, 30], "every": 2, "closed": "right"}
+    kw = small(emit="slide", late_rows="correct", **windows)
+    rows = [{"t": t, "k": "a", "x": x} for t, x in [(0, 1), (20, 3), (22, 4)]]
+    kw.ingest(pa.Table.from_pylist(rows, SCHEMA))
+    kw.advance(40)
+    found = [row for row in kw.collect().to_pylist() if row["window"] == "2"]
+    assert [(row["window_end"], row["a"]) for row in found] == [
+        (0, 0.0),
+        (20, 2.0),
+        (22, 6.0),
+    ]
+    kw.ingest(pa.Table.from_pylist([{"t": 15, "k": "a", "x": 9}], SCHEMA))
+    found = [row for row in kw.collect().to_pylist() if row["window"] == "2"]
+    assert [(row["window_end"], row["a"], row["_correction"]) for row in found] == [
+        (16, 10.0, False),
+        (20, 18.0, True),
+    ]

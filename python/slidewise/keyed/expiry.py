@@ -28,7 +28,7 @@ from slidewise.table.arrays import (
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 
-__all__ = ["changes_of_folds", "changes_of_rows"]
+__all__ = ["are_different", "changes_of_folds", "changes_of_rows"]
 
 _INT64, _CODE = pa.int64(), pa.uint32()
 # The number of times of a query point in the first step, and its growth per step.
@@ -178,11 +178,16 @@ class _Points:
 def _changed(results: _Results, after: _Results, point: pa.Array) -> pa.Array:
     """Whether the result of a point differs from one after a change."""
     masks = [
-        _differ(one_column([result.array.take(point), after[name].array]))
+        are_different(result.array.take(point), after[name].array)
         for name, result in results.items()
     ]
     none = pa.repeat(pa.scalar(False), len(point))
     return reduce(pc.or_, masks, none)
+
+
+def are_different(results: pa.Array, others: pa.Array) -> pa.Array:
+    """Whether each result differs from the other one."""
+    return _differ(one_column([results, others]))
 
 
 def _differ(both: pa.Array) -> pa.Array:

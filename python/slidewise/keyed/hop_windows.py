@@ -5,6 +5,7 @@ The caller gives the rows, and decides which windows are closed.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,8 +15,9 @@ from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
-from slidewise.frames.base import Result, empty_table
+from slidewise.frames.base import Result, empty_table, one_array
 from slidewise.keyed.columns import FRESH, LATEST, ROWS, TIME
+from slidewise.keyed.expiry import are_different
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 from slidewise.table.asof import query_points_of
@@ -195,7 +197,24 @@ def _corrected(
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)
     again = pc.greater(table[ROWS], table[FRESH])
+    if query.carries:
+        late = pc.or_(late, pc.and_(again, _moved(query, rows, windows, table)))
     return without_marks(table).filter(late), again.filter(late).combine_chunks()
+
+
+def _moved(
+    query: KeyedQuery, rows: pa.Table, windows: Windows, table: pa.Table
+) -> pa.Array:
+    """A mask of the windows with other results than without the late rows."""
+    earlier = rows.filter(rows[FRESH].is_null()).drop_columns(FRESH)
+    stops = pc.add(windows.ends, query.grid.stop_shift)
+    points = table.select(list(query.spec.by)).append_column(TIME, stops)
+    before = answer_windows(query, earlier, points)
+    differ = [
+        are_different(one_array(table[name]), before[name].array)
+        for name, _ in query.spec.aggs
+    ]
+    return reduce(pc.or_, differ)
 
 
 def answer_none(query: KeyedQuery) -> pa.Table:

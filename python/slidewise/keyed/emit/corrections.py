@@ -5,13 +5,19 @@ A late row is accepted if it is behind the watermark by at most the longest wind
 its key whose windows hold its time. These windows begin at most the longest window
 before it. So rows are kept for twice the longest window, and the last results are those
 of the whole table.
+
+With `edge="carry"` a window may begin with a late row that it does not hold. Such
+results are computed without the late rows, too, and emitted if they differ.
 """
+
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import count
 from slidewise.keyed.columns import FRESH, LATEST, TIME
+from slidewise.keyed.expiry import are_different
 from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
@@ -61,6 +67,18 @@ def _near(shard: Shard, late: pa.Table, watermark: int) -> pa.Table:
     return rows.filter(pc.less_equal(rows[TIME], watermark)).combine_chunks()
 
 
+def _moved(
+    query: KeyedQuery, rows: pa.Table, answers: list[pa.Array], late: pa.Array
+) -> pa.Array:
+    """A mask of the rows, other than late ones, whose results these change."""
+    earlier = pc.invert(late)
+    _, request = query.request([rows.filter(earlier)])
+    before = [r.array for window in request.compute(None) for r in window.values()]
+    pairs = zip(answers, before, strict=True)
+    differ = [are_different(now.filter(earlier), then) for now, then in pairs]
+    return pc.replace_with_mask(late, earlier, reduce(pc.or_, differ))
+
+
 def _corrected_rows(query: KeyedQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
     """Results of rows whose windows hold a late row, and which are corrections."""
     spec = query.spec_of_points
@@ -72,5 +90,7 @@ def _corrected_rows(query: KeyedQuery, rows: pa.Table) -> tuple[pa.Table, pa.Arr
         held = window.pop(FRESH).array
         touched = pc.or_(touched, pc.greater(held, 0))
         answers += [result.array for result in window.values()]
+    if query.carries:
+        touched = pc.or_(touched, _moved(query, table, answers, own))
     found = query.answered(table, answers)
     return found.filter(touched), pc.invert(own).filter(touched)
