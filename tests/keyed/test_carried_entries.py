@@ -330,3 +330,23 @@ def test_late_rows_correct_windows_of_a_grid_that_begin_with_them() -> None:
         (16, 10.0, False),
         (20, 18.0, True),
     ]
+
+
+def test_a_snapshot_opens_with_more_of_the_entries_that_it_kept() -> None:
+    kw = small(aggs={"a": sw.integral("x"), "c": sw.count("y")})
+    for start in range(0, 200, 20):
+        kw.ingest(rows_of(range(start, start + 20), "a", 50))
+        kw.advance()
+    blob = kw.to_bytes()
+    options: dict[str, Any] = {"on": "t", "by": "k", "windows": [10, 5]}
+    grown = sw.Spec(aggs={"l": sw.time_weighted_mean("x")}, **options)
+    assert sw.KeyedWindows.from_bytes(blob, grown).query("a", at=199) == {
+        "l_10": 150.0,
+        "l_5": 150.0,
+    }
+    other = sw.Spec(aggs={"l": sw.time_weighted_mean("y")}, **options)
+    with pytest.raises(sw.SnapshotError, match="the entry before its window, which it"):
+        sw.KeyedWindows.from_bytes(blob, other)
+    first = sw.Spec(aggs={"c": sw.sum("y")}, **options)
+    shorter = sw.KeyedWindows.from_bytes(blob, first)
+    assert shorter.query("a", at=199) == {"c_10": 10.0, "c_5": 5.0}

@@ -63,7 +63,7 @@ def beyond(saved: KeyedQuery, spec: Spec, retention: int) -> str | None:
                     f"aggs[{name!r}], {agg!r}, reads the column {column!r}, "
                     "which it does not keep: leave it out, or ingest the rows again"
                 )
-    return _beyond_cells(saved, query)
+    return _beyond_carried(saved, query) or _beyond_cells(saved, query)
 
 
 def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str | None:
@@ -82,6 +82,23 @@ def _beyond_windows(saved: KeyedQuery, query: KeyedQuery, retention: int) -> str
             return (
                 f"the window {window.label!r} is beyond its horizon, for "
                 "which rows were kept: the longest window and late=, or keep="
+            )
+    return None
+
+
+def _beyond_carried(saved: KeyedQuery, query: KeyedQuery) -> str | None:
+    """Of the rows behind the horizon only the entries are kept that a Spec carries."""
+    kept, needed = (
+        {(agg.of, agg.where): name for name, agg in one.spec.aggs if agg.carries}
+        if one.carries
+        else {}
+        for one in (saved, query)
+    )
+    for entry, name in needed.items():
+        if entry not in kept:
+            return (
+                f"aggs[{name!r}] begins with the entry before its window, which it "
+                "does not keep: give edge='first', or ingest the rows again"
             )
     return None
 
