@@ -180,6 +180,28 @@ def test_streams_roll_as_the_table(spark: Any, tmp_path: Path) -> None:
     assert_same(ours, expected.cast(ours.schema), ["id"])
 
 
+@pytest.mark.parametrize("hops", [False, True])
+def test_streams_begin_windows_with_the_entry_before(
+    spark: Any, tmp_path: Path, hops: bool
+) -> None:
+    source = FileSource(tmp_path, 11, LATE)
+    aggs = {"n": sw.count(), "a": sw.integral("x"), "l": sw.time_weighted_mean("y")}
+    call: dict[str, Any] = {"on": "t", "by": "key", "aggs": aggs}
+    call |= {"window": "9s", "every": "3s"} if hops else {"windows": ["4s", "30s"]}
+    of_stream, of_table = (hopping, sw.hopping) if hops else (rolling, sw.rolling)
+    for _ in range(2):
+        source.write(3)
+        answers = of_stream(read(spark, tmp_path), **call, late=LATE, then_by="id")
+        start(answers, tmp_path, "out").awaitTermination()
+    ours = written(spark, tmp_path, "out")
+    table = pa.concat_tables(source.accepted()).sort_by("id").drop_columns("batch")
+    expected = of_table(table, **call).cast(ours.schema)
+    end, by = ("window_end", ["key", "window_end"]) if hops else ("t", ["id"])
+    expected = expected.filter(pc.less_equal(expected[end], source.watermark(6)))
+    assert len(expected) > 60
+    assert_same(ours, expected, by)
+
+
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (
         rolling,

@@ -105,6 +105,9 @@ def test_streams(spark: Any) -> None:
     plan = explain(rates, by="value", late="5s", emit="update", **call)
     assert "nothing is folded" in plan
     assert "rows wait" not in plan
+    call["aggs"] = {"a": sw.integral("value")}
+    plan = " ".join(explain(rates, by="value", late="5s", **call).split())
+    assert "and the last entries of each key, with which windows begin" in plan
     call["aggs"] = {"n": sw.count()}
     for late_rows, words in (
         ("drop", "late rows: counted and dropped (late_rows='flag' returns them)"),

@@ -125,6 +125,8 @@ def _state(query: KeyedQuery) -> list[str]:
     kept += [f"from where {w!r} begins" for w in query.backward_windows]
     if query.spec.empty:
         kept.append("the end of the last window of each key for ever")
+    if query.carries:
+        kept.append("the last entries of each key, with which windows begin, for ever")
     if query.rows:
         kept.append(f"the last {query.rows} of each key for ever")
     if query.row_closed_window and not query.flag_column:
