@@ -148,6 +148,32 @@ def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
         assert_same(written(spark, source.folder, "out"), expected, ["id"])
 
 
+def test_ranks_are_those_of_tables(spark: Any, tmp_path: Path) -> None:
+    """As of its own micro-batch, a row is among the rows until then."""
+    source = FileSource(tmp_path, 9, LATE)
+    source.write(4)
+    aggs = {"rank": sw.rank("x"), "share": sw.percent_rank("y"), "n": sw.count()}
+    call = {**ROLLING, "aggs": aggs, "late": LATE}
+    emits = ("final", "arrival")
+    stream = read(spark, tmp_path)
+    queries = [
+        start(rolling(stream, **call, emit=emit), tmp_path, emit) for emit in emits
+    ]
+    for query in queries:
+        query.awaitTermination()
+    spec = {name: value for name, value in call.items() if name != "late"}
+    final = written(spark, tmp_path, "final")
+    assert_same(final, source.expected("final", spec), ["id"])
+    accepted = source.accepted()
+    expected = []
+    for batch in range(len(accepted)):
+        seen = sw.rolling(pa.concat_tables(accepted[: batch + 1]), **spec)
+        expected.append(seen.filter(pc.equal(seen["batch"], batch)))
+    each = pa.concat_tables(expected).drop_columns("batch")
+    assert pc.max(each["rank_2m"]).as_py() > 3
+    assert_same(written(spark, tmp_path, "arrival"), each, ["id"])
+
+
 def test_late_rows_are_flagged_and_counted(spark: Any, tmp_path: Path) -> None:
     """Every row has results, or is late."""
     source = FileSource(tmp_path, 4, LATE)
