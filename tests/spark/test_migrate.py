@@ -44,13 +44,22 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("emit", "call", "by"),
-    [("final", ROLLING, ["id"]), ("slide", HOPPING, ["key", "window_end"])],
+    ("emit", "call", "by", "partitions", "buckets"),
+    [
+        ("final", ROLLING, ["id"], 4, 5),
+        ("slide", HOPPING, ["key", "window_end"], 2, 1),
+    ],
 )
 def test_a_stream_goes_on_with_other_buckets(
-    spark: Any, tmp_path: Path, emit: str, call: dict[str, Any], by: list[str]
+    spark: Any,
+    tmp_path: Path,
+    emit: str,
+    call: dict[str, Any],
+    by: list[str],
+    partitions: int,
+    buckets: int,
 ) -> None:
-    """Also the micro-batch that was planned when it stopped."""
+    """With more than the three before, and fewer; the planned micro-batch, too."""
     source = FileSource(tmp_path, 31, LATE)
     source.write(3)
     engine = hopping if emit == "slide" else rolling
@@ -59,16 +68,17 @@ def test_a_stream_goes_on_with_other_buckets(
     source.write(1)
     run(spark, stream, tmp_path, "old", fails=True)
     before = files_of(tmp_path / "old")
-    spark.conf.set(PARTITIONS, "2")
-    migrate(tmp_path / "old", tmp_path / "new", buckets=5)
+    spark.conf.set(PARTITIONS, str(partitions))
+    migrate(tmp_path / "old", tmp_path / "new", buckets=buckets)
     assert files_of(tmp_path / "old") == before
     assert not (tmp_path / "new.migrating").exists()
     source.write(3)
-    stream = engine(read(spark, tmp_path), **call, late=LATE, buckets=5)
+    stream = engine(read(spark, tmp_path), **call, late=LATE, buckets=buckets)
     ours = pa.concat_tables([first, run(spark, stream, tmp_path, "new")])
     assert_same(ours, source.expected(emit, call), by)
     state = tmp_path / "new" / "state" / "0"
-    assert {path.name for path in state.iterdir() if path.name.isdigit()} == {"0", "1"}
+    numbers = {path.name for path in state.iterdir() if path.name.isdigit()}
+    assert numbers == set(map(str, range(partitions)))
 
 
 def files_of(checkpoint: Path) -> dict[str, bytes]:
