@@ -134,6 +134,7 @@ def test_a_query_whose_cells_were_folded_keeps_its_aggregations() -> None:
 
 def test_timers_of_another_query_are_refused() -> None:
     """A timer fires without new rows, and so without a call for the guard's bucket."""
+    from slidewise.spark.heartbeats import Look
     from slidewise.spark.operator import Operator, StateTransaction
 
     state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
@@ -143,7 +144,7 @@ def test_timers_of_another_query_are_refused() -> None:
     handle = SimpleNamespace(getValueState=lambda *_: found, getMapState=lambda *_: ())
     operator.init(handle)
     with pytest.raises(SpecError, match="emit was final, and is update"):
-        StateTransaction(operator, 3)
+        StateTransaction(operator, 3, Look(), None)
 
 
 def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:

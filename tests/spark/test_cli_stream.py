@@ -97,6 +97,7 @@ def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
         (["--late", "30s", "-o", "out"], "out the stream needs --checkpoint"),
         (["--checkpoint", "state", "-o", "out"], "add --late 10m"),
         (["--late", "soon"], "--late soon is not a duration"),
+        (["--late", "1m", "--idle", "soon"], "--idle soon is not a duration"),
         (["--late", "1m", "--trigger", "5"], "--trigger is a length of time (10s)"),
         (["--late", "1m", "--emit", "slide"], "--emit slide does not go with rolling"),
         (["--late", "1m", "--every", "1h", "--ties", "rows"], "--ties does not go"),

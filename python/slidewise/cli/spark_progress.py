@@ -5,7 +5,7 @@ from typing import Any
 
 from slidewise.cli.progress import Batch
 from slidewise.spark.listener import OBSERVATION, metrics
-from slidewise.spark.watermarks import from_progress
+from slidewise.spark.watermarks import text_of
 
 __all__ = ["Batches"]
 
@@ -29,7 +29,7 @@ class Batches:
 
 def _batch(progress: Any) -> Batch:
     counts = metrics(progress)
-    event_time = progress["eventTime"].get("watermark")
+    watermark = counts.get("watermark")
     return Batch(
         number=progress["batchId"],
         rows=int(counts["rows"]),
@@ -38,6 +38,6 @@ def _batch(progress: Any) -> Batch:
         duplicates=int(counts.get("duplicates", 0)),
         answers=int(counts["answers"]),
         seconds=max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000,
-        watermark=None if event_time is None else from_progress(event_time),
+        watermark=None if watermark is None else text_of(watermark),
         state=int(counts["state_bytes"]),
     )

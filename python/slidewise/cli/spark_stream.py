@@ -56,6 +56,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         deletes=options.deletes,
         changed=options.changed,
         ahead=options.ahead,
+        idle=options.idle,
     )
     stream_options.check_stream()
     check_order(spec, stream_options.then_by)

@@ -18,7 +18,7 @@ __all__ = ["add_options", "check", "record_key", "seconds_of", "trigger"]
 
 # The options that only one engine has.
 _LOCAL = (
-    *("idle", "format", "time_format", "time_unit", "text", "missing"),
+    *("format", "time_format", "time_unit", "text", "missing"),
     *("decimal", "delimiter", "encoding"),
 )
 _OF_KAFKA = (*("kafka", "topic", "connector", "to_topic", "to_kafka", "record_key"),)
@@ -123,8 +123,8 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
     answers.add_argument(
         "--idle",
         metavar="LENGTH",
-        help="with --engine local: after so long without rows, such as 5m, the "
-        "watermark follows the clock",
+        help="after so long without rows, such as 5m, the watermark follows the clock "
+        "(default: it waits for rows)",
     )
     answers.add_argument(
         "--then-by",

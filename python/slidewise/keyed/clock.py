@@ -9,7 +9,7 @@ from math import floor, isfinite
 from numbers import Rational
 from threading import get_ident
 from time import time
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.table.time_columns import window_ticks
 
-__all__ = ["Clock", "Guards", "parse_guard", "split_ahead"]
+__all__ = ["Clock", "Guards", "Silence", "parse_guard", "split_ahead"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -125,6 +125,38 @@ def _number(reading: Any) -> Fraction:
     )
 
 
+class Silence(NamedTuple):
+    """For how long no row has come, in ticks.
+
+    Attributes:
+        looked: The time of the last look at the clock; None before the first.
+        lasted: For how long no row had come then.
+    """
+
+    looked: int | None = None
+    lasted: int = 0
+
+    def at(self, now: int, idle: int | None) -> tuple["Silence", int]:
+        """The silence at another look, and how far the watermark follows the clock.
+
+        A reading of the clock before the last one counts as no time since then.
+
+        Args:
+            now: The time of the clock.
+            idle: After how long the watermark follows it; None for never.
+
+        Example:
+            >>> Silence(100, 0).at(130, 20)
+            (Silence(looked=130, lasted=30), 10)
+            >>> Silence(130, 30).at(135, 20)
+            (Silence(looked=135, lasted=35), 5)
+        """
+        since = 0 if self.looked is None else max(0, now - self.looked)
+        lasted = self.lasted + since
+        pace = 0 if idle is None else max(0, lasted - max(self.lasted, idle))
+        return Silence(now, lasted), pace
+
+
 @dataclass(frozen=True, slots=True)
 class Guards:
     """How a stream compares its rows with the clock, in ticks.
@@ -166,15 +198,6 @@ class Guards:
     def limit(self, now: int) -> int:
         """The latest time of a row that is not ahead."""
         return LATEST if self.ahead is None else min(now + self.ahead, LATEST)
-
-    def pace(self, before: int, silent: int) -> int:
-        """By how much the watermark follows the clock, as no row came for longer.
-
-        Args:
-            before: For how long no row had come at the last look at the clock.
-            silent: For how long none has come.
-        """
-        return 0 if self.idle is None else max(0, silent - max(before, self.idle))
 
 
 def _ticks(length: Length | None, query: KeyedQuery) -> int | None:

@@ -9,7 +9,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import empty_table, require
 from slidewise.frames.lazy import collected
-from slidewise.keyed.clock import Guards, split_ahead
+from slidewise.keyed.clock import Guards, Silence, split_ahead
 from slidewise.keyed.columns import EARLIEST, LATEST
 from slidewise.keyed.options import Options
 from slidewise.keyed.processor import Processor
@@ -66,15 +66,12 @@ class Stream:
                 self._state.looked, self._state.silent = now, silent
 
     def _silence(self, now: int | None) -> tuple[int, int]:
-        """For how long no row has come, and how far the watermark follows the clock.
-
-        A reading of the clock before the last one counts as no time since then.
-        """
-        looked, before = self._state.looked, self._state.silent
-        if self._guards is None or now is None or looked is None:
-            return before, 0
-        silent = before + max(0, now - looked)
-        return silent, self._guards.pace(before, silent)
+        """For how long no row has come, and how far the watermark follows the clock."""
+        before = Silence(self._state.looked, self._state.silent)
+        if self._guards is None or now is None:
+            return before.lasted, 0
+        silence, pace = before.at(now, self._guards.idle)
+        return silence.lasted, pace
 
     def _pace(self, ticks: int) -> None:
         """Advances the watermark by some ticks, if it has a place."""

@@ -39,7 +39,7 @@ _OF_BATCHES = ("partitions", "split", "then_by", "only")
 _OF_STREAMS = (
     *("late", "emit", "late_rows", "then_by"),
     *("initial", "buckets", "marker", "deletes", "changed", "publish", "ahead"),
-    "valid_until",
+    *("idle", "valid_until"),
 )
 
 
@@ -73,6 +73,7 @@ def rolling(
     emit: str | None = None,
     late_rows: str = "drop",
     ahead: str | timedelta | None = None,
+    idle: str | timedelta | None = None,
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
@@ -164,6 +165,11 @@ def rolling(
             that of its micro-batch, such as `"1 hour"`. A row that is further ahead
             does not move the watermark; it is counted, and dropped or, where late rows
             are returned, returned with `_ahead` true. Default: any distance.
+        idle: For streams: str or timedelta. If no row came for that long, the watermark
+            goes on from where it was, at the pace of the times of micro-batches, until
+            rows come again. Heartbeats, one a second at most, start micro-batches while
+            no rows come. A checkpoint has it from its first micro-batch on, or never;
+            its length may change. Default: the watermark waits for rows.
         initial: For streams: a batch DataFrame of the rows before the stream.
         buckets: For streams: int, the most groups into which keys are hashed. There is
             one per partition of the state, `spark.sql.shuffle.partitions`, which a
@@ -249,6 +255,7 @@ def hopping(
     emit: str | None = None,
     late_rows: str = "drop",
     ahead: str | timedelta | None = None,
+    idle: str | timedelta | None = None,
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
@@ -298,6 +305,7 @@ def hopping(
             has passed its end.
         late_rows: For streams: `"drop"` or `"correct"`, as for `rolling`.
         ahead: For streams: str or timedelta, as for `rolling`.
+        idle: For streams: str or timedelta, as for `rolling`.
         initial: For streams: a batch DataFrame of the rows before the stream. Windows
             that a watermark at the latest of their times would close get no results.
         buckets: For streams: int, the most groups into which keys are hashed, as for

@@ -99,6 +99,8 @@ class Guard:
             Argument("valid_until"),
             ", ",
             Argument("ahead"),
+            ", the length of ",
+            Argument("idle"),
             ", ",
             Argument("marker"),
             " and the trigger.",

@@ -8,8 +8,10 @@ from pyspark.sql.types import DoubleType, FloatType
 
 __all__ = [
     "ASKED",
+    "BEAT",
     "EARLY",
     "END",
+    "NOW",
     "RESERVED_PREFIX",
     "ROLE",
     "ROW",
@@ -32,6 +34,9 @@ START = f"{RESERVED_PREFIX}start"
 END = f"{RESERVED_PREFIX}end"
 # Whether a row is ahead of the time of its micro-batch.
 EARLY = f"{RESERVED_PREFIX}early"
+# Whether a row is a heartbeat, and the time of its micro-batch in milliseconds.
+BEAT = f"{RESERVED_PREFIX}beat"
+NOW = f"{RESERVED_PREFIX}now"
 
 
 def column(name: str) -> Any:

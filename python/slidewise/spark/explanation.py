@@ -71,6 +71,10 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"
     late = timedelta(microseconds=(options.late or 0) // 1_000)
     less = f", less {parse_length(late).label}" if late else ""
+    if options.idle is not None:
+        idle = timedelta(milliseconds=options.idle_ms or 0)
+        after = f" after {parse_length(idle).label}" if idle else ""
+        less += f"; while no rows come, it follows the clock{after} (heartbeats)"
     lines = [
         *_header(spec),
         "",

@@ -7,7 +7,7 @@ from pyspark.sql.streaming import StreamingQueryListener
 
 from slidewise.errors import SpecError
 from slidewise.measuring import AGES, BATCHES, Histogram, Reading, observe
-from slidewise.spark.watermarks import seconds
+from slidewise.spark.watermarks import WATERMARK, seconds
 
 __all__ = ["OBSERVATION", "Listener", "metrics"]
 
@@ -15,7 +15,7 @@ __all__ = ["OBSERVATION", "Listener", "metrics"]
 OBSERVATION = "slidewise"
 
 # Metrics that are not summed: the value of the last micro-batch applies.
-_GAUGES = ("state_bytes", "watermark")
+_GAUGES = ("state_bytes", WATERMARK)
 
 
 def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
@@ -87,8 +87,11 @@ def _batch_metrics(progress: Any) -> dict[str, float]:
     observed = (progress["observedMetrics"] or {}).get(OBSERVATION)
     if observed is None:
         raise SpecError("this query has no windows of slidewise")
-    counts = {name: value or 0 for name, value in _by_name(observed).items()}
-    return {**counts, "state_bytes": _state_bytes(progress), **_watermark(progress)}
+    values = _by_name(observed)
+    mark = values.pop(WATERMARK, None)
+    counts = {name: value or 0 for name, value in values.items()}
+    watermark = _watermark(progress) if mark is None else {WATERMARK: mark / 1e6}
+    return {**counts, "state_bytes": _state_bytes(progress), **watermark}
 
 
 def _by_name(observed: Any) -> dict[str, Any]:
@@ -110,10 +113,10 @@ def _state_bytes(progress: Any) -> float:
 
 
 def _watermark(progress: Any) -> dict[str, float]:
-    """Returns the watermark under its name; empty before the first one."""
+    """Returns Spark's watermark under its name; empty before the first one."""
     shifted = (progress["eventTime"] or {}).get("watermark")
     watermark = None if shifted is None else seconds(shifted)
-    return {} if watermark is None else {"watermark": watermark}
+    return {} if watermark is None else {WATERMARK: watermark}
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]

@@ -20,6 +20,8 @@ _SETTINGS = {
     PROVIDER: ROCKSDB,
     f"{_STATE}.changelogCheckpointing.enabled": "true",
     f"{_STATE}.trackTotalNumberOfRows": "false",
+    # Heartbeats of idle= have no end of their own.
+    "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",
 }
 
 

@@ -38,6 +38,7 @@ from slidewise.spark.buckets import PARTITIONS, bucket_count, bucket_keys
 from slidewise.spark.checkpoint_files import Files, batches_of, edited
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, check_format
 from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
+from slidewise.spark.heartbeats import BucketClock
 from slidewise.spark.local_session import existing_session
 from slidewise.spark.operator import OUTPUT, Operator, StatePages, new_head
 from slidewise.spark.options import check_order, check_positive
@@ -267,6 +268,13 @@ class _Plan:
         """The guard of the new checkpoint."""
         return Guard.of(self.query, self.buckets)
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the heads of all new buckets hold: the clock of `idle=`, if any."""
+        heads = self.state.heads
+        timed = any("clock" in head for head in heads)
+        return BucketClock.latest(heads).record() if timed else {}
+
 
 def _saved(head: dict[str, Any], spec: Spec | None) -> KeyedQuery:
     """The query of a checkpoint."""
@@ -345,7 +353,7 @@ def _load(plan: _Plan, own: Any, made: Files) -> None:
 def _state(plan: _Plan, own: Any) -> Any:
     """The heads and pages of the new buckets."""
     saved, query, buckets = plan.saved, plan.query, plan.buckets
-    position, batch = plan.position, plan.state.batch
+    position, batch, common = plan.position, plan.state.batch, plan.common
     guard = plan.guard.to_bytes()
 
     def pieces(stored: pa.Table) -> pa.Table:
@@ -356,7 +364,7 @@ def _state(plan: _Plan, own: Any) -> Any:
     def together(parts: pa.Table) -> pa.Table:
         prepare_worker()
         with one_line_errors():
-            return _together(query, position, guard, batch, parts)
+            return _together(query, position, guard, batch, common, parts)
 
     taken = plan.state.stored.groupBy("bucket").applyInArrow(pieces, _PIECES)
     keys = sf.explode(sf.array(*map(sf.lit, bucket_keys(buckets))))
@@ -385,7 +393,12 @@ def _pieces(
 
 
 def _together(
-    query: KeyedQuery, position: Position, guard: bytes, batch: int, parts: pa.Table
+    query: KeyedQuery,
+    position: Position,
+    guard: bytes,
+    batch: int,
+    common: dict[str, Any],
+    parts: pa.Table,
 ) -> pa.Table:
     """The head and the pages of a new bucket."""
     key = parts["bucket"][0].as_py()
@@ -397,7 +410,7 @@ def _together(
     store = MemoryStore()
     directory, due = put_together(query, store, position, tables)
     timer = None if due is None else timer_for(due, None)
-    head = json.dumps(new_head(batch, guard, directory, timer)).encode()
+    head = json.dumps({**new_head(batch, guard, directory, timer), **common}).encode()
     pages = store.blobs()
     rows = [(key, page, blob, None) for page, blob in pages.items()]
     return _table(_STATE, [(key, None, head, timer), *rows])

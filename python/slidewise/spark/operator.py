@@ -39,9 +39,15 @@ from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_count, bucket_number
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, continued
 from slidewise.spark.columns import EARLY
+from slidewise.spark.heartbeats import BucketClock, Look
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
-from slidewise.spark.watermarks import timer_for, watermark_of
+from slidewise.spark.watermarks import (
+    WATERMARK,
+    in_spark,
+    timer_for,
+    watermark_of,
+)
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 
@@ -80,6 +86,7 @@ OUTPUT = StructType(
         StructField("payload", BinaryType()),
         *(StructField(name, LongType()) for name in _COUNTS),
         StructField("seconds", DoubleType()),
+        StructField(WATERMARK, LongType()),
     ]
 )
 METRICS = (*_COUNTS, "seconds")
@@ -127,6 +134,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         retention: The least time for which rows are kept behind the watermark, in
             ticks.
         publish: The folder of the commits for followers; None for no publishing.
+        idle: After how long without rows the watermark follows the clock, in
+            milliseconds; None for never.
         handle: What Spark gives for timers; set by `init`, like all that follow.
         guard: The guard of the query; state with another guard is refused.
         publisher: Writes each commit for followers; None for no publishing.
@@ -142,9 +151,10 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         *,
         flags: Sequence[str],
         retention: int = 0,
+        idle: int | None = None,
     ) -> None:
         self.query, self.flags, self.retention = query, flags, retention
-        self._guard, self.publish = guard, publish
+        self._guard, self.publish, self.idle = guard, publish, idle
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
@@ -168,12 +178,12 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         (bucket,) = key
         if bucket == GUARD_BUCKET:
             return
-        transaction = StateTransaction(self, bucket)
+        transaction = StateTransaction(self, bucket, Look(), None)
         if initialState.payload is not None:
             transaction.load(read_ipc(bytes(initialState.payload)))
         if initialState.latest is not None:
             transaction.processor.begin(initialState.latest)
-        transaction.commit(None)
+        transaction.commit()
 
     @one_line_errors()
     def handleInputRows(  # noqa: N802
@@ -189,12 +199,20 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
                 pass  # Each task of the packing sends one.
             self._check()
             return iter(())
-        transaction = StateTransaction(self, bucket)
+        tables, look = [], Look()
+        for row in rows:
+            if row.payload is None:
+                look.add(row.now, row.came)
+            else:
+                tables.append(read_ipc(bytes(row.payload)))
         watermark = self._watermark(timerValues)
-        transaction.advance(watermark)
-        tables = [read_ipc(bytes(row.payload)) for row in rows]
-        transaction.ingest(pa.concat_tables(tables).combine_chunks(), watermark)
-        transaction.commit(watermark)
+        if not tables and (clock := self._waits(look, watermark)) is not None:
+            return output_rows([], {WATERMARK: clock.watermark})
+        transaction = StateTransaction(self, bucket, look, watermark)
+        transaction.advance()
+        if tables:
+            transaction.ingest(pa.concat_tables(tables).combine_chunks())
+        transaction.commit()
         return transaction.output()
 
     @one_line_errors()
@@ -206,11 +224,11 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
     ) -> Iterator[Row]:
         """Returns the results that the watermark makes due in a bucket without rows."""
         (bucket,) = key
-        transaction = StateTransaction(self, bucket)
-        transaction.fired = expiredTimerInfo.getExpiryTimeInMs()
         watermark = self._watermark(timerValues)
-        transaction.advance(watermark)
-        transaction.commit(watermark)
+        transaction = StateTransaction(self, bucket, Look(), watermark)
+        transaction.fired = expiredTimerInfo.getExpiryTimeInMs()
+        transaction.advance()
+        transaction.commit()
         return transaction.output()
 
     def close(self) -> None:
@@ -235,6 +253,25 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         """Returns the watermark in microseconds since 1970; None before the first."""
         return watermark_of(timer_values.getCurrentWatermarkInMs())
 
+    def _waits(self, look: Look, watermark: int | None) -> BucketClock | None:
+        """Records a look at the clock that gives a bucket without rows nothing to do.
+
+        Its shard stays closed: another worker may have to read all of its pages. None
+        if results are due, or followers have to know the watermark.
+        """
+        found = self.head.get()
+        if found is None or self.idle is None:
+            return None
+        head = json.loads(bytes(found[0]))
+        before = BucketClock.of(head)
+        clock, timer = before.at(look, watermark, self.idle), head["timer"]
+        if clock.watermark is not None and clock.watermark != before.watermark:
+            is_due = timer is not None and timer <= in_spark(clock.watermark)
+            if is_due or self.publisher is not None:
+                return None
+        self.head.update((json.dumps({**head, **clock.record()}).encode(),))
+        return clock
+
     def _check(self) -> None:
         found = self.head.get()
         state = None if found is None else json.loads(bytes(found[0]))["guard"].encode()
@@ -251,11 +288,24 @@ class StateTransaction:
     The shard is removed from the cache at the beginning and put back by `commit`, so a
     call that fails leaves no shard in the cache.
 
+    Args:
+        operator: The operator.
+        bucket: The key of the bucket.
+        look: The look at the clock of the micro-batch.
+        watermark: The watermark of Spark.
+
+    Attributes:
+        watermark: That of the bucket: of Spark, or a later one after a silence.
+        processor: What is in the state.
+        fired: The timer that has fired; None for none.
+
     Raises:
         SpecError: If the state was made for another query.
     """
 
-    def __init__(self, operator: Operator, bucket: int) -> None:
+    def __init__(
+        self, operator: Operator, bucket: int, look: Look, watermark: int | None
+    ) -> None:
         self._operator, self._bucket = operator, bucket
         self._started = time.perf_counter()
         context = TaskContext.get()
@@ -267,6 +317,10 @@ class StateTransaction:
         self.fired: int | None = None
         found = operator.head.get()
         head = {} if found is None else json.loads(bytes(found[0]))
+        self._clock, self.watermark = BucketClock(), watermark
+        if operator.idle is not None:
+            self._clock = BucketClock.of(head).at(look, watermark, operator.idle)
+            self.watermark = self._clock.watermark
         # A timer fires without new rows, and so without a call for the guard's bucket.
         guard: str | None = head.get("guard")
         state = None if guard is None else guard.encode()
@@ -336,15 +390,16 @@ class StateTransaction:
         if len(rows):
             self._largest = pc.max(self.processor.query.ticks(rows)).as_py()
 
-    def advance(self, watermark: int | None) -> None:
-        """Computes the results that a watermark makes due."""
-        due = self.processor.due
+    def advance(self) -> None:
+        """Computes the results that the watermark makes due."""
+        due, watermark = self.processor.due, self.watermark
         if watermark is not None and due is not None and due <= watermark:
             self._collect(self.processor.advance(watermark))
             self.processor.evict(watermark)
 
-    def ingest(self, rows: pa.Table, watermark: int | None) -> None:
+    def ingest(self, rows: pa.Table) -> None:
         """Ingests rows; counts those late or ahead, and returns them if asked to."""
+        watermark = self.watermark
         self._counts["rows"] += len(rows)
         # No copy: the memory of payloads does not change.
         query, flags = self.processor.query, self._operator.flags
@@ -378,19 +433,21 @@ class StateTransaction:
             results = flagged(results, self._operator.flags)
         self._results.append(results)
 
-    def commit(self, watermark: int | None) -> None:
+    def commit(self) -> None:
         """Writes the state: the pages, then the head, whose token makes them valid."""
         processor, operator = self.processor, self._operator
         changed = processor.pages.changed
         directory = processor.commit()
-        timer = self._set_timer(watermark)
+        timer = self._set_timer()
         head = new_head(self._batch, operator.guard, directory, timer)
         token: str = head["token"]
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
         if processor.query.kept is not None:
             head["kept"] = processor.query.kept
+        if operator.idle is not None:
+            head |= self._clock.record()
         if operator.publisher is not None:
-            head["published"] = self._publish(directory, changed, watermark)
+            head["published"] = self._publish(directory, changed)
         operator.head.update((json.dumps(head).encode(),))
         self._counts["cached_pages"] = self._store.hits
         self._store.commit(self._token, token)
@@ -398,14 +455,12 @@ class StateTransaction:
         entry = CachedShard(token, processor, self._pages, self._batch)
         _cache.put(self._query_id, self._bucket, entry)
 
-    def _publish(
-        self, directory: Directory, changed: set[int], watermark: int | None
-    ) -> dict[str, Any]:
+    def _publish(self, directory: Directory, changed: set[int]) -> dict[str, Any]:
         """Writes the commit for followers; gives what the head records of it."""
         commit = Commit(
             batch=self._batch,
             bucket=bucket_number(self._bucket),
-            watermark=watermark,
+            watermark=self.watermark,
             largest=self._largest,
             late=self._counts["late"],
             ahead=self._counts["ahead"],
@@ -417,11 +472,11 @@ class StateTransaction:
         )
         return asdict(written)
 
-    def _set_timer(self, watermark: int | None) -> int | None:
+    def _set_timer(self) -> int | None:
         """Registers a timer for the next result that falls due, and returns it."""
         due = self.processor.due
         handle, timer = self._operator.handle, self._timer
-        wanted = None if due is None else timer_for(due, watermark)
+        wanted = None if due is None else timer_for(due, self.watermark)
         if wanted == timer and timer != self.fired:
             return timer
         # Spark itself deletes a timer that has fired.
@@ -433,12 +488,13 @@ class StateTransaction:
 
     def output(self) -> Iterator[Row]:
         """Returns the results as rows of `OUTPUT`, with the counts of the call."""
-        counts: dict[str, float] = {
+        counts: dict[str, float | None] = {
             **self._counts,
             **self.processor.pages.traffic(),
             "calls": 1,
+            "seconds": time.perf_counter() - self._started,
+            WATERMARK: self.watermark,
         }
-        counts["seconds"] = time.perf_counter() - self._started
         return output_rows(self._results, counts)
 
 
@@ -455,13 +511,15 @@ def new_head(
     }
 
 
-def output_rows(results: list[pa.Table], counts: dict[str, float]) -> Iterator[Row]:
+def output_rows(
+    results: list[pa.Table], counts: dict[str, float | None]
+) -> Iterator[Row]:
     """Yields results as payloads; the first row carries the call's counts."""
-    zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
+    zeros = {**dict.fromkeys(METRICS, 0), "seconds": 0.0, WATERMARK: None}
     blobs: Iterable[memoryview | None] = [None]
     if results:
         table = pa.concat_tables(results, promote_options="permissive")
         blobs = payloads(table.combine_chunks(), _RESULT_BYTES)
     for at, payload in enumerate(blobs):
-        row = zeros if at else counts
-        yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))
+        row = zeros if at else zeros | counts
+        yield Row(*OUTPUT.names)(payload, *(row[name] for name in OUTPUT.names[1:]))

@@ -28,7 +28,7 @@ class StreamOptions:
     """The options of streaming calls, which `rolling` documents.
 
     `late` is in nanoseconds; None, for a batch DataFrame only, if it was not given.
-    `ahead` is, too; None for any distance.
+    `ahead` and `idle` are, too; None for any distance, and for never.
     """
 
     late: int | None
@@ -42,6 +42,7 @@ class StreamOptions:
     changed: bool = False
     publish: str | None = None
     ahead: int | None = None
+    idle: int | None = None
     valid_until: bool = False
 
     @classmethod
@@ -61,6 +62,7 @@ class StreamOptions:
         valid_until: bool = False,
         publish: str | os.PathLike[str] | None = None,
         ahead: str | timedelta | None = None,
+        idle: str | timedelta | None = None,
     ) -> "StreamOptions":
         """Checks the arguments of a call.
 
@@ -83,6 +85,7 @@ class StreamOptions:
             changed=check_changed(changed, emit),
             publish=None if publish is None else Folder(publish).path,
             ahead=None if ahead is None else _parse_delay(ahead, "ahead"),
+            idle=None if idle is None else _parse_delay(idle, "idle"),
             valid_until=check_valid_until(valid_until, emit, spec),
         )
 
@@ -158,6 +161,11 @@ class StreamOptions:
     def corrects(self) -> bool:
         """Whether late rows are ingested, and correct emitted results."""
         return self.late_rows == "correct"
+
+    @property
+    def idle_ms(self) -> int | None:
+        """`idle` in milliseconds, in which Spark gives the times of micro-batches."""
+        return None if self.idle is None else -(-self.idle // 1_000_000)
 
     @property
     def delay(self) -> str:

@@ -6,7 +6,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
 from slidewise.keyed.buckets import split
 from slidewise.keyed.columns import joined
@@ -15,6 +22,7 @@ from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.buckets import bucket_count, bucket_keys
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.spark.columns import EARLY, ROW
+from slidewise.spark.heartbeats import Look
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.table.arrays import row_numbers
@@ -29,10 +37,23 @@ __all__ = [
     "unpack",
 ]
 
+# A payload of a bucket, or what the task saw of the clock.
 PACKED = StructType(
-    [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
+    [
+        StructField("bucket", IntegerType()),
+        StructField("payload", BinaryType()),
+        StructField("now", LongType()),
+        StructField("came", BooleanType()),
+    ]
 )
-_PACKED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
+_PACKED = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("payload", pa.binary()),
+        ("now", pa.int64()),
+        ("came", pa.bool_()),
+    ]
+)
 # The limits, in rows and bytes, of the rows that are packed together.
 _STAGED_ROWS = 1 << 17
 _STAGED_BYTES = 1 << 26
@@ -50,6 +71,7 @@ class Packer:
         buckets: The most buckets; None for one per partition.
         marker: A boolean column; rows where it is true only move the watermark.
         early: Whether the rows have the column `EARLY`.
+        beats: Whether heartbeats are among them.
     """
 
     def __init__(
@@ -59,8 +81,10 @@ class Packer:
         marker: str | None,
         *,
         early: bool = False,
+        beats: bool = False,
     ) -> None:
         self._query, self._buckets, self._marker = query, buckets, marker
+        self._beats = beats
         self._schema = query.schema
         if early:
             self._schema = self._schema.append(pa.field(EARLY, pa.bool_()))
@@ -70,20 +94,27 @@ class Packer:
         prepare_worker()
         # The guard's bucket is called in each micro-batch with rows.
         yield packed([(GUARD_BUCKET, b"")])
-        keys = bucket_keys(bucket_count(self._buckets))
+        keys, look = bucket_keys(bucket_count(self._buckets)), Look()
         with one_line_errors():
-            for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
+            tables = (self._rows(batch, look) for batch in batches)
+            for rows in joined(tables, _STAGED_ROWS, _STAGED_BYTES):
                 parts = split(self._query.spec.by, rows, len(keys))
                 yield from _batches((keys[bucket], part) for bucket, part in parts)
+        if look.now is not None:
+            yield _looked(keys, look)
 
-    def _rows(self, batch: pa.RecordBatch) -> pa.Table:
+    def _rows(self, batch: pa.RecordBatch, look: Look) -> pa.Table:
         table = pa.Table.from_batches([batch])
+        if self._beats:
+            table = look.beat(table)
         if self._marker is not None:
             marked = pc.fill_null(table.column(self._marker), False)
             table = table.filter(pc.invert(marked))
         # Workers get timestamps in the time zone of the session.
         table = table.select(self._schema.names).cast(self._schema)
         refuse_missing_times(table, [self._query.spec.on], self._query.spec)
+        if self._beats:
+            look.see(table)
         return table
 
 
@@ -154,5 +185,21 @@ def _batches(parts: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
 def packed(pairs: Sequence[tuple[int, bytes | memoryview]]) -> pa.RecordBatch:
     """Payloads and their buckets as a batch of `PACKED`."""
     buckets, blobs = zip(*pairs, strict=True)
-    columns = [pa.array(buckets, pa.int32()), pa.array(blobs, pa.binary())]
+    columns = [
+        pa.array(buckets, pa.int32()),
+        pa.array(blobs, pa.binary()),
+        pa.nulls(len(pairs), pa.int64()),
+        pa.nulls(len(pairs), pa.bool_()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+
+def _looked(keys: Sequence[int], look: Look) -> pa.RecordBatch:
+    """A look at the clock for each bucket as a batch of `PACKED`."""
+    columns = [
+        pa.array(keys, pa.int32()),
+        pa.nulls(len(keys), pa.binary()),
+        pa.repeat(pa.scalar(look.now, pa.int64()), len(keys)),
+        pa.repeat(pa.scalar(look.came), len(keys)),
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)

@@ -29,6 +29,7 @@ from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.collations import collated_results
 from slidewise.spark.columns import EARLY, column
 from slidewise.spark.commits import mark_commits
+from slidewise.spark.heartbeats import check_heartbeats, with_heartbeats
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.marks import KEY, UNTIL
@@ -42,7 +43,7 @@ from slidewise.spark.payload import (
     unpack,
 )
 from slidewise.spark.schemas import arrow_schema, check_boolean, result_struct
-from slidewise.spark.watermarks import SHIFTED, shift_times
+from slidewise.spark.watermarks import SHIFTED, WATERMARK, shift_times
 from slidewise.spec.spec import Spec
 
 __all__ = [
@@ -65,9 +66,12 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     query = make_query(df, spec, options)
     flags = options.flags
     buckets = most_buckets(spec, options)
-    early = options.ahead is not None
-    packer = Packer(query, buckets, options.marker, early=early)
+    early, beats = options.ahead is not None, options.idle is not None
+    packer = Packer(query, buckets, options.marker, early=early, beats=beats)
     rows, shifted = df, shift_times(spec.on)
+    if beats:
+        check_heartbeats(df.sparkSession)
+        rows = with_heartbeats(rows)
     if options.ahead is not None:
         # The time of the micro-batch: one that is repeated has the same.
         now = sf.unix_micros(sf.current_timestamp())
@@ -92,7 +96,14 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     if spec.unique_by and options.late is not None:
         retention = retention_ticks(query, options.late // 1_000, None)
     guard = Guard.of(query, buckets)
-    operator = Operator(query, guard, options.publish, flags=flags, retention=retention)
+    operator = Operator(
+        query,
+        guard,
+        options.publish,
+        flags=flags,
+        retention=retention,
+        idle=options.idle_ms,
+    )
     results = packed.groupBy("bucket").transformWithState(
         statefulProcessor=operator,
         outputStructType=OUTPUT,
@@ -109,7 +120,7 @@ def _history(before: Any, spec: Spec, packer: Packer, buckets: int | None) -> An
 
     The end is the latest of their times; only hopping windows need it.
     """
-    packed = before.mapInArrow(packer, PACKED)
+    packed = before.mapInArrow(packer, PACKED).select("bucket", "payload")
     packed = packed.withColumn("latest", sf.lit(None).cast("long"))
     if not spec.is_hopping:
         return packed
@@ -121,7 +132,7 @@ def _observe(results: Any) -> Any:
     """Adds the operator's counts to the query's progress, by `DataFrame.observe`."""
     sums = [sf.sum(name).alias(name) for name in METRICS]
     try:
-        return results.observe(OBSERVATION, *sums)
+        return results.observe(OBSERVATION, *sums, sf.max(WATERMARK).alias(WATERMARK))
     except AnalysisException as error:
         if error.getCondition() != "DUPLICATED_METRICS_NAME":
             raise
