@@ -62,10 +62,10 @@ class Buckets:
         for bucket in range(count):
             store = MemoryStore()
             tables = parts.get(bucket, {})
-            directory, due = put_together(query, store, position, tables)
+            directory, opened = put_together(query, store, position, tables)
             processor = Processor(query, store, directory, trusts=False)
             processor.shard.check()
-            assert processor.due == due
+            assert processor.due == opened.due
             made.shards[bucket] = store, processor
         return made
 

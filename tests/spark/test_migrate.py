@@ -146,9 +146,10 @@ def test_what_cannot_be_migrated_is_named(spark: Any, tmp_path: Path) -> None:
     more = {**AGGS, "came": sw.max("came")}
     longer = spec.replace(windows=["10s", "3m"])
     for arguments, message in [
-        ({}, "migrate changes nothing: give buckets= or spec="),
+        ({}, "migrate changes nothing: give buckets=, spec= or publish="),
         ({"buckets": 0}, "buckets= is an integer, 1 or more; got 0"),
         ({"spec": ROLLING}, "spec= takes a slidewise.Spec; got dict"),
+        ({"publish": old}, "of a stream that publishes, and this one does not: leave"),
         ({"spec": longer}, "of another Spec: the window '3m' is beyond its horizon"),
         (
             {"spec": spec.replace(aggs=more)},

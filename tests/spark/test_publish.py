@@ -11,7 +11,7 @@ from streams import LATE, ROLLING, FileSource, assert_follows, read, start
 
 import slidewise as sw
 from slidewise.keyed.published import Folder
-from slidewise.spark import commits, rolling
+from slidewise.spark import commits, migrate, rolling
 from slidewise.spark.options import StreamOptions
 
 
@@ -62,6 +62,37 @@ def test_a_follower_of_a_stream(spark: Any, tmp_path: Path) -> None:
     assert follower.batch == again > last
     assert_follows(follower, source)
     assert_follows(sw.follow(folder), source)
+
+
+def test_a_published_stream_goes_on_in_another_folder(
+    spark: Any, tmp_path: Path
+) -> None:
+    """With fewer buckets; its followers see all rows at once, and then the new ones."""
+    source, folder = FileSource(tmp_path, 6, LATE), tmp_path / "fewer"
+
+    def run(name: str, publish: Path) -> None:
+        answers = rolling(read(spark, tmp_path), **ROLLING, late=LATE, publish=publish)
+        start(answers, tmp_path, name).awaitTermination()
+
+    source.write(3)
+    run("a", tmp_path / "published")
+    places = str(tmp_path / "a-checkpoint"), str(tmp_path / "b-checkpoint")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.raises(sw.SpecError, match=r"published', where .*: give publish=, an"):
+        migrate(*places, buckets=2)
+    with pytest.raises(sw.SpecError, match=r"published' has files, and migrate publ"):
+        migrate(*places, buckets=2, publish=tmp_path / "published")
+    migrate(*places, buckets=2, publish=folder)
+    follower = sw.follow(folder)
+    assert_follows(follower, source)
+    late = sum(map(len, source.batches)) - sum(map(len, source.accepted()))
+    assert follower.late_count == late > 0
+    source.write(2)
+    run("b", folder)
+    log = tmp_path / "b-checkpoint" / "commits"
+    last = max(int(path.name) for path in log.iterdir() if path.name.isdigit())
+    wait_for(lambda: follower.refresh() and follower.batch == last)
+    assert_follows(follower, source)
 
 
 def test_a_batch_dataframe_publishes_nothing() -> None:

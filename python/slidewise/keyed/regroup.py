@@ -119,7 +119,7 @@ def put_together(
     store: Store,
     position: Position,
     tables: Mapping[str, Sequence[pa.Table]],
-) -> tuple[Directory, int | None]:
+) -> tuple[Directory, Processor]:
     """Makes a shard of tables of other shards, which had kept at least its columns.
 
     Args:
@@ -129,7 +129,7 @@ def put_together(
         tables: The tables of its keys, by the names of `take_out`.
 
     Returns:
-        The directory, and the least watermark at which results are due, or None.
+        The directory, and the shard as it is opened from it.
     """
     processor = Processor(query, store)
     shard = processor.shard
@@ -149,7 +149,7 @@ def put_together(
     last = [empty_table(query.ended), *tables.get(LAST_WINDOWS, ())]
     processor.resume(position.earliest, pa.concat_tables(last).combine_chunks())
     directory = processor.commit()
-    return directory, Processor(query, store, directory).due
+    return directory, Processor(query, store, directory)
 
 
 def _no_pending(query: KeyedQuery) -> pa.Table:

@@ -34,7 +34,12 @@ from slidewise.keyed.regroup import Position, put_together, take_out
 from slidewise.keyed.snapshots import query_of
 from slidewise.keyed.validation import check_emit, checked
 from slidewise.spark.arrow_ipc import payloads, read_ipc
-from slidewise.spark.buckets import PARTITIONS, bucket_count, bucket_keys
+from slidewise.spark.buckets import (
+    PARTITIONS,
+    bucket_count,
+    bucket_keys,
+    bucket_number,
+)
 from slidewise.spark.checkpoint_files import Files, batches_of, edited
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard, check_format
 from slidewise.spark.checkpoint_state import CheckpointState, shard_of, with_kept
@@ -43,9 +48,10 @@ from slidewise.spark.local_session import existing_session
 from slidewise.spark.operator import OUTPUT, Operator, StatePages, new_head
 from slidewise.spark.options import check_order, check_positive
 from slidewise.spark.payload import PACKED, packed
+from slidewise.spark.publication import Publication
 from slidewise.spark.stream import with_needed_columns
 from slidewise.spark.versions import check_streams
-from slidewise.spark.watermarks import SHIFTED, timer_for
+from slidewise.spark.watermarks import SHIFTED, timer_for, watermark_of
 from slidewise.spark.worker_errors import one_line_errors
 from slidewise.spark.worker_memory import prepare_worker
 from slidewise.spec.spec import Spec
@@ -82,6 +88,7 @@ def migrate(
     *,
     buckets: int | None = None,
     spec: Spec | None = None,
+    publish: str | os.PathLike[str] | None = None,
 ) -> None:
     """Makes a new checkpoint of a stream, with other buckets, or a Spec that has grown.
 
@@ -100,10 +107,13 @@ def migrate(
         spec: `slidewise.Spec` of the stream; by default as before. Its windows are no
             longer than the longest was, and its aggregations read columns of keys and
             of earlier aggregations.
+        publish: str, for a stream with `publish=`: the folder that it will have, which
+            must be empty. Followers can open it once `to` exists.
 
     Raises:
         SpecError: If there is no such checkpoint, a query runs on it, `to` exists, or
-            the Spec needs rows or columns that the state has not kept.
+            the Spec needs rows or columns that the state has not kept; or if the stream
+            publishes and `publish` is not given, or the reverse.
         SnapshotError: If the state is damaged.
 
     Cost:
@@ -117,8 +127,8 @@ def migrate(
     """
     check_streams()
     checkpoint, to = os.fspath(checkpoint), os.fspath(to)
-    if buckets is None and spec is None:
-        raise SpecError("migrate changes nothing: give buckets= or spec=, or both")
+    if buckets is None and spec is None and publish is None:
+        raise SpecError("migrate changes nothing: give buckets=, spec= or publish=")
     if buckets is not None:
         check_positive(buckets, "buckets")
     if spec is not None and not isinstance(spec, Spec):
@@ -131,7 +141,7 @@ def migrate(
         )
     old, new = Files(spark, checkpoint), Files(spark, to)
     _check_folders(spark, old, new)
-    settings = _settings_of(old)
+    settings = _offsets_of(old, batches_of(old, "commits")[-1])["conf"]
     own = _session(spark, settings)
     partitions = int(settings[PARTITIONS]), int(own.conf.get(PARTITIONS))
     state = CheckpointState.open(own, old.path)
@@ -143,14 +153,28 @@ def migrate(
             "checkpointLocation (and the rows so far as initial=)"
         )
     _check_planned(old, plan.state.batch)
+    publication = Publication.of(
+        None if publish is None else os.fspath(publish),
+        state.heads,
+        query=json.loads(old.read("metadata"))["id"],
+        batch=state.batch,
+        watermark=_watermark(old, state),
+        buckets=plan.buckets,
+    )
     made = Files(spark, f"{new.path}.migrating")
     made.remove()
     try:
-        _load(plan, own, made)
+        _load(plan, publication, own, made)
         _take_over(old, made, new.path, plan.state.batch)
         made.move(new)
+    except BaseException:
+        if publication is not None:
+            publication.remove()
+        raise
     finally:
         made.remove()
+    if publication is not None:
+        publication.mark()
 
 
 def _check_folders(spark: Any, old: Files, new: Files) -> None:
@@ -194,12 +218,18 @@ def _check_planned(old: Files, batch: int) -> None:
         )
 
 
-def _settings_of(old: Files) -> dict[str, str]:
-    """The settings that Spark keeps in a checkpoint, as of the last micro-batch."""
-    last = batches_of(old, "commits")[-1]
-    _, values, *_ = old.read(f"offsets/{last}").split("\n")
-    settings: dict[str, str] = json.loads(values)["conf"]
-    return settings
+def _offsets_of(old: Files, batch: int) -> dict[str, Any]:
+    """What Spark keeps of a micro-batch beside the offsets of sources."""
+    _, values, *_ = old.read(f"offsets/{batch}").split("\n")
+    found: dict[str, Any] = json.loads(values)
+    return found
+
+
+def _watermark(old: Files, state: CheckpointState) -> int | None:
+    """The watermark of the last micro-batch, in microseconds since 1970."""
+    mark = watermark_of(_offsets_of(old, state.batch)["batchWatermarkMs"])
+    marks = [mark, BucketClock.latest(state.heads).watermark]
+    return max((mark for mark in marks if mark is not None), default=None)
 
 
 def _session(spark: Any, settings: dict[str, str]) -> Any:
@@ -250,13 +280,6 @@ class _Plan:
         check_format(guard["format"])
         saved = _saved(state.guard["query"], spec)
         query = saved if spec is None else _grown(saved, spec)
-        for head in state.heads:
-            if "published" in head:
-                raise SpecError(
-                    f"the stream publishes to {head['published']['path']!r}, where "
-                    "followers read its buckets: give a new checkpointLocation "
-                    "instead (and the rows so far as initial=)"
-                )
         if buckets is None and guard["buckets"] < before:
             buckets = guard["buckets"]
         count = bucket_count(buckets, now)
@@ -268,12 +291,39 @@ class _Plan:
         """The guard of the new checkpoint."""
         return Guard.of(self.query, self.buckets)
 
-    @property
-    def common(self) -> dict[str, Any]:
-        """What the heads of all new buckets hold: the clock of `idle=`, if any."""
+    def target(self, publication: Publication | None) -> "_Target":
+        """What the new buckets are made of."""
         heads = self.state.heads
         timed = any("clock" in head for head in heads)
-        return BucketClock.latest(heads).record() if timed else {}
+        return _Target(
+            query=self.query,
+            position=self.position,
+            guard=self.guard.to_bytes(),
+            batch=self.state.batch,
+            clock=BucketClock.latest(heads).record() if timed else {},
+            publication=publication,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What new buckets have in common.
+
+    Attributes:
+        query: The query.
+        position: How far the stream came.
+        guard: The guard.
+        batch: The last micro-batch that was committed.
+        clock: The clock of `idle=`; empty without it.
+        publication: What they publish to; None for nothing.
+    """
+
+    query: KeyedQuery
+    position: Position
+    guard: bytes
+    batch: int
+    clock: dict[str, Any]
+    publication: Publication | None
 
 
 def _saved(head: dict[str, Any], spec: Spec | None) -> KeyedQuery:
@@ -324,7 +374,7 @@ class _Loader(Operator):
             self.handle.registerTimer(initialState.timer)
 
 
-def _load(plan: _Plan, own: Any, made: Files) -> None:
+def _load(plan: _Plan, publication: Publication | None, own: Any, made: Files) -> None:
     """Makes a checkpoint with the new state, by a query of one micro-batch."""
 
     def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -343,18 +393,17 @@ def _load(plan: _Plan, own: Any, made: Files) -> None:
             outputStructType=OUTPUT,
             outputMode="Append",
             timeMode="EventTime",
-            initialState=_state(plan, own).groupBy("bucket"),
+            initialState=_state(plan, publication, own).groupBy("bucket"),
         )
     )
     writer = loaded.writeStream.format("noop").trigger(availableNow=True)
     writer.option("checkpointLocation", made.path).start().awaitTermination()
 
 
-def _state(plan: _Plan, own: Any) -> Any:
+def _state(plan: _Plan, publication: Publication | None, own: Any) -> Any:
     """The heads and pages of the new buckets."""
     saved, query, buckets = plan.saved, plan.query, plan.buckets
-    position, batch, common = plan.position, plan.state.batch, plan.common
-    guard = plan.guard.to_bytes()
+    target = plan.target(publication)
 
     def pieces(stored: pa.Table) -> pa.Table:
         prepare_worker()
@@ -364,7 +413,7 @@ def _state(plan: _Plan, own: Any) -> Any:
     def together(parts: pa.Table) -> pa.Table:
         prepare_worker()
         with one_line_errors():
-            return _together(query, position, guard, batch, common, parts)
+            return _together(target, parts)
 
     taken = plan.state.stored.groupBy("bucket").applyInArrow(pieces, _PIECES)
     keys = sf.explode(sf.array(*map(sf.lit, bucket_keys(buckets))))
@@ -392,14 +441,7 @@ def _pieces(
     return _table(_PIECES, found)
 
 
-def _together(
-    query: KeyedQuery,
-    position: Position,
-    guard: bytes,
-    batch: int,
-    common: dict[str, Any],
-    parts: pa.Table,
-) -> pa.Table:
+def _together(target: _Target, parts: pa.Table) -> pa.Table:
     """The head and the pages of a new bucket."""
     key = parts["bucket"][0].as_py()
     parts = parts.filter(parts["name"].is_valid())
@@ -408,12 +450,15 @@ def _together(
     for name, payload in zip(parts["name"], parts["payload"], strict=True):
         tables[name.as_py()].append(read_ipc(payload.as_buffer()))
     store = MemoryStore()
-    directory, due = put_together(query, store, position, tables)
-    timer = None if due is None else timer_for(due, None)
-    head = json.dumps({**new_head(batch, guard, directory, timer), **common}).encode()
+    directory, made = put_together(target.query, store, target.position, tables)
+    timer = None if made.due is None else timer_for(made.due, None)
+    head = new_head(target.batch, target.guard, directory, timer) | target.clock
+    if target.publication is not None:
+        bucket = bucket_number(key)
+        head["published"] = target.publication.write(made, directory, bucket)
     pages = store.blobs()
     rows = [(key, page, blob, None) for page, blob in pages.items()]
-    return _table(_STATE, [(key, None, head, timer), *rows])
+    return _table(_STATE, [(key, None, json.dumps(head).encode(), timer), *rows])
 
 
 def _table(schema: StructType, rows: list[Any]) -> pa.Table:

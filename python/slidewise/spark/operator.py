@@ -244,8 +244,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         if query is not self.query and self.publish is not None:
             raise SpecError(
                 "publish= writes for followers of the earlier Spec: leave the Spec as "
-                "it was, or give a new checkpointLocation and another folder (and the "
-                "rows so far as initial=)"
+                "it was, or make a checkpoint and a folder for the new one by "
+                "slidewise.spark.migrate(spec=, publish=)"
             )
         return query
 
