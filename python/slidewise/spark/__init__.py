@@ -4,6 +4,7 @@
   with the same results.
 - `explain`: the plan of such a call, as text.
 - `metrics`, `Listener`: counts of rows, results and state of running queries.
+- `history`: the rows before a stream that it needs as `initial=`.
 - `migrate`: the checkpoint of a stream with other buckets, or a Spec that has grown.
 - `read_state`: the rows that a stream holds, from its checkpoint.
 - `sinks`: a module, of functions for `foreachBatch` that keep the last result of each
@@ -22,6 +23,7 @@ from slidewise.spark.api import explain, hopping, rolling
 from slidewise.spark.local_session import session
 
 if TYPE_CHECKING:
+    from slidewise.spark.history_rows import history
     from slidewise.spark.listener import Listener, metrics
     from slidewise.spark.migration import migrate
     from slidewise.spark.state_reader import read_state
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Listener",
     "explain",
+    "history",
     "hopping",
     "metrics",
     "migrate",
@@ -39,6 +42,7 @@ __all__ = [
 # The names whose modules need PySpark.
 _LATE = {
     "Listener": "listener",
+    "history": "history_rows",
     "metrics": "listener",
     "migrate": "migration",
     "read_state": "state_reader",

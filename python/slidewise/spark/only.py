@@ -37,7 +37,7 @@ from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Reach
 from slidewise.table.time_columns import TicksOf, TimeColumn, read_times
 
-__all__ = ["Only"]
+__all__ = ["Only", "literal_of", "why_unbounded"]
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 # The first PySpark with scalar subqueries.
@@ -126,7 +126,7 @@ class Only:
             raise SpecError(
                 Argument("only", given), " has no time: its start is not before its end"
             )
-        literal = partial(_literal, kind=df.schema[times.name].dataType, times=times)
+        literal = partial(literal_of, kind=df.schema[times.name].dataType, times=times)
         first = None if start is None or start - back < _INT64_MIN else start - back
         until = None if end is None or end + ahead > _INT64_MAX else end + ahead
         bounds = _Bounds(
@@ -233,14 +233,20 @@ class Only:
         return df.withColumns(added)
 
 
-def _check_reach(spec: Spec, times: TimeColumn) -> None:
-    """Refuses windows that may hold any earlier row."""
+def why_unbounded(spec: Spec, times: TimeColumn) -> str | None:
+    """Returns why windows may hold any earlier row, or None."""
     reason = needs_all_rows(spec)
     if reason is None and spec.empty:
         reason = "empty=True needs the rows on both sides of an empty window"
     for window in spec.windows:
         if window.rows or window.reach(TicksOf(times)) >= _INT64_MAX:
             reason = reason or f"the rows of {window!r} may be at any earlier time"
+    return reason
+
+
+def _check_reach(spec: Spec, times: TimeColumn) -> None:
+    """Refuses windows that may hold any earlier row."""
+    reason = why_unbounded(spec, times)
     if reason is not None:
         raise SpecError(
             Argument("only"),
@@ -260,7 +266,7 @@ def _tick(time: Any, times: TimeColumn) -> int | None:
         ) from None
 
 
-def _literal(tick: int | None, kind: DataType, times: TimeColumn) -> Any:
+def literal_of(tick: int | None, kind: DataType, times: TimeColumn) -> Any:
     """A time as a literal that can be compared with the column; None without one.
 
     It is None, too, for a bound that no time of the type can pass.
