@@ -300,7 +300,7 @@ def test_a_call_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("guard", "faulty", "cell"),
     [
-        ({"idle": 2}, "pace", "watermark"),
+        ({"idle": 2}, "pace", "watermark|n_7"),
         ({"ahead": 2}, "limit", "ahead_count|late_count|watermark|n_7"),
     ],
 )
@@ -347,7 +347,6 @@ def test_the_smallest_script_has_nothing_to_spare() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"late_rows": "correct"}, "check_stream does not support late_rows='correct'"),
         ({"runs": 0}, "runs=0 is not a number of runs: give an int from 1"),
         ({"emit": "never"}, "emit='never'"),
         ({"then_by": "z"}, "no column 'z'"),

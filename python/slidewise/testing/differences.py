@@ -1,27 +1,36 @@
 """Compares results of a stream with those of tables, row by row."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.errors import ResultOverflowError
 from slidewise.table.arrays import decode_dictionary
 from slidewise.table.equality import equal_cells
 
 __all__ = [
     "NONE",
+    "RAISES",
     "DifferenceError",
     "cell",
     "compare",
+    "equal_rows",
     "identities",
+    "reported",
+    "rounded",
     "row_text",
+    "texts",
     "values_of",
 ]
 
 # The value of a cell of a row that there is not.
 NONE = "no row"
+# The beginning of a difference that is an exception.
+RAISES = "it raises"
 
 
 class DifferenceError(Exception):
@@ -31,6 +40,30 @@ class DifferenceError(Exception):
 def cell(name: str, row: str, found: str, expected: str) -> DifferenceError:
     """The error for a cell: its column and row, and both values as text."""
     return DifferenceError(f"{name} of {row} is {found}, not {expected}")
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Reports what a stream raises as a difference, as the table raised nothing.
+
+    A sum of fewer rows may exceed its type, so that is raised as it is.
+    """
+    try:
+        yield
+    except ResultOverflowError:
+        raise
+    except Exception as error:
+        text = f"{RAISES} {type(error).__name__}: {error}"
+        raise DifferenceError(text) from error
+
+
+def texts(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python dicts, with times as text."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_temporal(field.type):
+            table = table.set_column(at, field.name, table[at].cast(pa.string()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def values_of(table: pa.Table, name: str) -> list[Any]:
@@ -87,6 +120,18 @@ def compare(
         raise cell(name, row_text(found, shown, at), value, NONE)
     order = pa.array([places[each] for each in wanted], pa.int64())
     _compare_cells(found.take(order), expected, shown, results)
+
+
+def equal_rows(one: pa.Table, other: pa.Table, names: Sequence[str]) -> bool:
+    """Whether two tables of one row have equal cells."""
+    cells = (equal_cells(_array(one, name), _array(other, name)) for name in names)
+    return all(equal[0].as_py() for equal in cells)
+
+
+def rounded(table: pa.Table, names: Sequence[str]) -> bool:
+    """Whether columns may hold floats, which may differ by rounding."""
+    kinds = [table.schema.field(name).type for name in names]
+    return any(pa.types.is_floating(x) or pa.types.is_nested(x) for x in kinds)
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> list[tuple[str, int]]:

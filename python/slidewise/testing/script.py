@@ -33,9 +33,8 @@ class Step:
 
 Script = tuple[Step, ...]
 
-# The most batches of a script, and the most scripts that are tried to find a smaller.
+# The most batches of a script.
 _BATCHES = 12
-_TRIES = 2_000
 
 
 def draw(
@@ -113,12 +112,15 @@ def _delayed(
     return sorted(order, key=came.__getitem__)
 
 
-def smallest(script: Script, fails: Callable[[Script], bool]) -> Script:
+def smallest(
+    script: Script, fails: Callable[[Script], bool], most: int = 2_000
+) -> Script:
     """A script that fails, and of which none of the next smaller ones does.
 
     Args:
         script: One that fails.
         fails: Whether a script fails.
+        most: The most scripts that are tried.
     """
     tries = 0
     found = True
@@ -126,7 +128,7 @@ def smallest(script: Script, fails: Callable[[Script], bool]) -> Script:
         found = False
         for candidate in _smaller(script):
             tries += 1
-            if tries > _TRIES:
+            if tries > most:
                 return script
             if fails(candidate):
                 script, found = candidate, True
