@@ -2,6 +2,7 @@
 
 - `rolling`, `hopping`: as for tables, over a batch or a streaming PySpark DataFrame,
   with the same results.
+- `audit`: features as they were served, beside those that their rows give.
 - `explain`: the plan of such a call, as text.
 - `metrics`, `Listener`: counts of rows, results and state of running queries.
 - `history`: the rows before a stream that it needs as `initial=`.
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from slidewise.spark.history_rows import history
     from slidewise.spark.listener import Listener, metrics
     from slidewise.spark.migration import migrate
+    from slidewise.spark.served import audit
     from slidewise.spark.state_reader import read_state
 
 __all__ = [
     "Listener",
+    "audit",
     "explain",
     "history",
     "hopping",
@@ -44,6 +47,7 @@ _LATE = {
     "Listener": "listener",
     "history": "history_rows",
     "metrics": "listener",
+    "audit": "served",
     "migrate": "migration",
     "read_state": "state_reader",
 }

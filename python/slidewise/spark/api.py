@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from slidewise.spark.names import Named
     from slidewise.spark.only import Only
 
-__all__ = ["explain", "hopping", "rolling"]
+__all__ = ["check_frame", "explain", "hopping", "rolling"]
 
 DataFrame = Any
 
@@ -460,7 +460,7 @@ class _Transform:
         """Checks the DataFrame, the version of PySpark, and the options for both."""
         from slidewise.spark.versions import check_batch, check_streams
 
-        _check_frame(df)
+        check_frame(df)
         self._check_labels(df)
         specs = parts_of(self.spec)
         if df.isStreaming:
@@ -488,7 +488,7 @@ class _Transform:
     def _check_labels(self, df: DataFrame) -> None:
         if self.at is None:
             return
-        _check_frame(self.at, "at= takes one; ")
+        check_frame(self.at, "at= takes one; ")
         if df.isStreaming or self.at.isStreaming:
             raise SpecError(
                 Argument("at"),
@@ -520,7 +520,7 @@ def _transform(caller: str, arguments: Mapping[str, Any]) -> Any:
     return transform if df is None else transform(df)
 
 
-def _check_frame(df: DataFrame, where: str = "") -> None:
+def check_frame(df: DataFrame, where: str = "") -> None:
     """Checks for a DataFrame by its methods: Spark Connect has a class of its own."""
     if not all(hasattr(df, name) for name in ("isStreaming", "mapInArrow", "schema")):
         kind = f"{type(df).__module__}.{type(df).__qualname__}"

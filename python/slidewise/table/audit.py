@@ -23,7 +23,16 @@ from slidewise.table.kernel_call import map_lazily
 from slidewise.table.rolling import compute_rolling
 from slidewise.table.source import Source
 
-__all__ = ["audit"]
+__all__ = [
+    "DIFFERS",
+    "EQUAL",
+    "LATER",
+    "as_of_spec",
+    "audit",
+    "equal_to_served",
+    "reasons_of",
+    "spec_of_audit",
+]
 
 TableT = TypeVar("TableT")
 
@@ -105,11 +114,11 @@ def audit(
           feature  equal  differs
         0    n_10      1        2
     """
-    spec = _checked(spec)
+    spec = spec_of_audit(spec)
     check_column_name(at, "at")
     specs = parts_of(spec)
     whole = [each.replace(arrival=None) for each in specs]
-    found = [_as_of(each, served_at, arrival) for each in specs]
+    found = [as_of_spec(each, served_at, arrival) for each in specs]
     seen = [as_of for as_of, _ in found if as_of is not None]
     moments = found[0][1]
     rows = collected(rows)
@@ -132,7 +141,14 @@ def audit(
     return answer
 
 
-def _checked(given: Spec | Features) -> Spec | Features:
+def spec_of_audit(given: Spec | Features) -> Spec | Features:
+    """Checks that windows end at a time.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec_of_audit(sw.Spec(on="t", windows=5, aggs={"n": sw.count()})).results
+        ('n_5',)
+    """
     spec = given_specs(given, {}, "audit")
     if spec.is_hopping:
         raise SpecError(
@@ -142,7 +158,7 @@ def _checked(given: Spec | Features) -> Spec | Features:
     return spec
 
 
-def _as_of(
+def as_of_spec(
     spec: Spec,
     served_at: str | Sequence[str] | None,
     arrival: str | Sequence[str] | None,
@@ -181,13 +197,11 @@ def _compared(
     totals = {}
     for name, result in expected.items():
         added[f"{name}_expected"] = result
-        reasons = pc.if_else(_equals(target, name, result), EQUAL, DIFFERS)
+        later = None
         if name in as_of:
             added[f"{name}_as_of"] = as_of[name]
-            later = pc.and_(
-                pc.equal(reasons, DIFFERS), _equals(target, name, as_of[name])
-            )
-            reasons = pc.if_else(later, LATER, reasons)
+            later = _equals(target, name, as_of[name])
+        reasons = reasons_of(_equals(target, name, result), later)
         added[f"{name}_reason"] = Result(reasons, None, same_type=False, nullable=False)
         found = Counter(reasons.to_pylist())
         known = (EQUAL, LATER, DIFFERS) if as_of else (EQUAL, DIFFERS)
@@ -203,7 +217,21 @@ def _equals(target: Frame, name: str, result: Result) -> pa.BooleanArray:
     null may have become NaN.
     """
     made = frame(target.make({name: result})).column(name)
-    served, made = decode_dictionary(target.column(name)), decode_dictionary(made)
+    return equal_to_served(name, target.column(name), made)
+
+
+def equal_to_served(name: str, served: pa.Array, made: pa.Array) -> pa.BooleanArray:
+    """Whether served values of a feature are those that were computed.
+
+    Raises:
+        SpecError: If one does not convert to the type of the other.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> equal_to_served("n", pa.array([1.0, 2.5]), pa.array([1, 2])).to_pylist()
+        [True, False]
+    """
+    served, made = decode_dictionary(served), decode_dictionary(made)
     if served.type != made.type:
         try:
             if pa.types.is_floating(served.type):
@@ -216,6 +244,24 @@ def _equals(target: Frame, name: str, result: Result) -> pa.BooleanArray:
                 f"{made.type}, to which it does not convert without loss: cast it"
             ) from error
     return equal_cells(served, made)
+
+
+def reasons_of(
+    equal: pa.BooleanArray, later: pa.BooleanArray | None = None
+) -> pa.StringArray:
+    """The reasons of served values.
+
+    Args:
+        equal: Whether they are those over all rows.
+        later: Whether they are those over the rows that had arrived.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> reasons_of(pa.array([True, False]), pa.array([True, True])).to_pylist()
+        ['equal', 'arrived later']
+    """
+    others = DIFFERS if later is None else pc.if_else(later, LATER, DIFFERS)
+    return pc.if_else(equal, EQUAL, others)
 
 
 def _with_totals(table: Any, totals: Mapping[str, Mapping[str, int]]) -> Any:
