@@ -26,8 +26,8 @@ FLOORS = (
     {"table"},
     {"window", "io", "pandas", "polars", "sklearn"},
     {"keyed"},
-    {"spark", "testing", "metrics"},
-    {"cli"},
+    {"spark", "metrics"},
+    {"cli", "testing"},
     {"slidewise", "__main__"},
 )
 # Modules of the ground floor may import one another, like modules of one package.

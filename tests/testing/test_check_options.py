@@ -181,8 +181,12 @@ def test_a_deletion_that_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"engine": "flink"}, "engine= is one of process, spark; got 'flink'"),
         ({"schema": {}}, "does not take schema=: a table has types"),
         ({"clock": int}, "does not take clock=: ahead= and idle= get a clock of"),
+        ({"engine": "spark", "keep": 9}, "does not take keep=: a stream of Spark has"),
+        ({"engine": "spark", "idle": 9}, "does not take idle=: a stream of Spark has"),
+        ({"engine": "spark", "ahead": 9}, "ahead=: a stream of Spark compares with"),
         ({"changed": True}, "emit='change'"),
         ({"deletes": "z"}, "no column 'z'"),
     ],
@@ -198,3 +202,10 @@ def test_features_with_different_arrivals_are_refused() -> None:
     )
     with pytest.raises(sw.SpecError, match="whose Specs have one arrival="):
         check_stream(features, pa.table(drawn(4)), emit="arrival")
+
+
+def test_spark_needs_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyspark", "pyspark.sql", "pyspark.errors"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+    with pytest.raises(ImportError, match=r"pip install 'slidewise\[spark\]'$"):
+        check_stream(SPEC, ROWS, engine="spark")

@@ -1,8 +1,8 @@
 """Checks that users run in their own tests.
 
 `check_stream` is the public function. `script` draws streams and makes them smaller,
-`in_process` plays them, `accepted` and `expected` define the results of one, and
-`differences` compares tables of results.
+`in_process` and `on_spark` play them, `accepted` and `expected` define the results of
+one, and `differences` compares tables of results.
 """
 
 from slidewise.testing.streams import check_stream

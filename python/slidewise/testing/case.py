@@ -1,7 +1,7 @@
 """`Case`: a stream to check, with the rows and options that all its cuts share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -86,6 +86,10 @@ class Case:
             idle,
             max(query.id_horizon(kept) for query in queries),
         )
+
+    def by_micro_batches(self) -> Self:
+        """The case of a stream of Spark, whose watermarks are in milliseconds."""
+        return replace(self, step=1_000, advance_first=True)
 
     @property
     def specs(self) -> tuple[Spec, ...]:

@@ -20,6 +20,7 @@ class InProcess:
     """Plays scripts of a case in this process.
 
     Attributes:
+        batches: The most batches of a script.
         tries: The most scripts that are played to find a smaller one.
 
     Args:
@@ -27,6 +28,7 @@ class InProcess:
         given: The arguments of `KeyedWindows`.
     """
 
+    batches = 12
     tries = 2_000
 
     def __init__(self, case: Case, given: Mapping[str, Any]) -> None:

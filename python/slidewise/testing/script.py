@@ -33,12 +33,14 @@ class Step:
 
 Script = tuple[Step, ...]
 
-# The most batches of a script.
-_BATCHES = 12
-
 
 def draw(
-    random: Random, ticks: Sequence[int], order: Sequence[int], late: int, length: int
+    random: Random,
+    ticks: Sequence[int],
+    order: Sequence[int],
+    late: int,
+    length: int,
+    most: int = 12,
 ) -> Script:
     """Cuts rows into batches at random.
 
@@ -48,11 +50,12 @@ def draw(
         order: The numbers of the rows, in order of arrival.
         late: The delay of the watermark, in ticks.
         length: That of the longest window.
+        most: The most batches.
     """
     if random.random() < 0.5:  # a table may be sorted by keys
         order = sorted(order, key=lambda row: ticks[row])
     order = _delayed(random, ticks, order, late)
-    count = random.randint(1, max(1, min(len(order), _BATCHES)))
+    count = random.randint(1, max(1, min(len(order), most)))
     inner = sorted(random.choices(range(len(order) + 1), k=count - 1))
     steps = []
     for first, last in pairwise([0, *inner, len(order)]):

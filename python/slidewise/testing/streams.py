@@ -15,11 +15,12 @@ from slidewise.keyed.options import Options
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.features import Features, parts_of
 from slidewise.spec.given import given_specs
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, one_of
 from slidewise.table.hopping import hopping_spec
 from slidewise.testing.case import ROW, Case, rolled
 from slidewise.testing.differences import RAISES, DifferenceError
 from slidewise.testing.in_process import InProcess
+from slidewise.testing.on_spark import OnSpark, rows_of_spark
 from slidewise.testing.script import Script, draw, smallest
 
 __all__ = ["check_stream"]
@@ -34,6 +35,7 @@ def check_stream(
     emit: str | None = None,
     runs: int = 20,
     seed: int = 0,
+    engine: str = "process",
     late_rows: str = "drop",
     then_by: str | Sequence[str] | None = None,
     keep: WindowLike | None = None,
@@ -67,6 +69,11 @@ def check_stream(
     as before. `valid_until` is compared with the first time at which `rolling(at=)`
     over the rows of the window differs.
 
+    With `engine="spark"` each batch is a micro-batch of a stream of Spark, in a local
+    session (that of this process, or one by `slidewise.spark.session`). It starts again
+    from its checkpoint at random places. The rows are those that Spark reads: times in
+    microseconds, which must have a time zone.
+
     Args:
         spec: The `Spec`, or the `Features`.
         rows: A table that `rolling` takes.
@@ -74,11 +81,13 @@ def check_stream(
         emit: As for `KeyedWindows`, any of its kinds.
         runs: The number of cuts.
         seed: The seed of the cuts: equal seeds give equal cuts.
+        engine: "process" for `KeyedWindows`, or "spark".
         late_rows: As for `KeyedWindows`.
         then_by: As for `KeyedWindows`.
-        keep: As for `KeyedWindows`.
-        ahead: As for `KeyedWindows`.
-        idle: As for `KeyedWindows`.
+        keep: As for `KeyedWindows`. Spark has none.
+        ahead: As for `KeyedWindows`. Spark compares with its own clock, so it is
+            refused there.
+        idle: As for `KeyedWindows`; refused with Spark.
         changed: As for `KeyedWindows`.
         valid_until: As for `KeyedWindows`.
         deletes: As for `KeyedWindows`.
@@ -91,14 +100,16 @@ def check_stream(
         SpecError: If an argument is wrong or not supported: `approx_quantile` and
             `heavy_hitters` are not, whose answers depend on how rows are grouped, nor
             Features whose Specs have different `arrival=`.
-        ResultOverflowError: As for `rolling`.
+        ResultOverflowError: As for `rolling`. On Spark the error of the query.
+        ImportError: With `engine="spark"`, if PySpark is not installed.
 
     Floats are equal within 128 ulp, the bound of the documentation; integers, times,
     text and lists are equal if all values are.
 
     Cost: per batch, that of `KeyedWindows` and of `rolling` over the rows so far, with
     at most 12 batches a run; for a smaller cut up to 2,000 runs more. Some hundred rows
-    find what many find.
+    find what many find. On Spark at most 5 batches, some seconds per run, and up to 30
+    runs more for a smaller cut: a few runs are enough there.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -109,6 +120,7 @@ def check_stream(
         >>> check_stream(spec, rows, late=3, runs=5)
     """
     specs = given_specs(spec, {}, "check_stream")
+    one_of(engine, "engine", _ENGINES)
     options = {
         "late_rows": late_rows,
         "then_by": then_by,
@@ -120,15 +132,26 @@ def check_stream(
         "deletes": deletes,
     }
     _refuse(specs, runs, {"schema": schema, "clock": clock}, _OF_THE_CHECK)
-    check = _Check(specs, rows, {"late": late, "emit": emit, **options})
+    if engine == "spark":
+        _refuse(specs, runs, options, _OF_THE_PROCESS)
+    check = _Check(specs, rows, {"late": late, "emit": emit, **options}, engine)
     for run in range(runs):
         check.run(Random(f"{seed}.{run}"), f"seed {seed}, run {run}")
 
 
-# Arguments of `KeyedWindows` that are refused, and why.
+_ENGINES = ("process", "spark")
+# Arguments of `KeyedWindows` that are refused, and why: by each engine, and by Spark.
 _OF_THE_CHECK = {
     "schema": "a table has types: cast its columns, and leave it out",
     "clock": "ahead= and idle= get a clock of the check's own: leave it out",
+}
+_OF_THE_PROCESS = {
+    "keep": "a stream of Spark has no queries, for which rows are kept: leave it out",
+    "idle": "a stream of Spark has no idle=: leave it out",
+    "ahead": (
+        "a stream of Spark compares with the time of its micro-batch, which a check "
+        "cannot choose: check it with engine='process'"
+    ),
 }
 
 
@@ -162,7 +185,9 @@ def _refuse(
 class _Check:
     """A case and the engine that plays its scripts."""
 
-    def __init__(self, spec: Spec | Features, rows: Any, given: dict[str, Any]) -> None:
+    def __init__(
+        self, spec: Spec | Features, rows: Any, given: dict[str, Any], engine: str
+    ) -> None:
         emit = given["emit"]
         if emit is None and isinstance(spec, Features):
             emit = "final"
@@ -175,16 +200,20 @@ class _Check:
         table = pa.Table.from_arrays([source.column(x) for x in names], names=names)
         number = pa.array(range(source.length), pa.int64())
         table = table.append_column(ROW, number)
+        if engine == "spark":
+            spark, struct, table = rows_of_spark(table)
         # What is wrong with the rows is raised now.
         is_hopping = spec.is_hopping
         of = parts_of(spec)
-        if is_hopping:
-            hopping_spec(table, *of)
-        else:
-            rolled(table, of)
+        results = hopping_spec(table, *of) if is_hopping else rolled(table, of)
         case = Case.of(spec, table, options)
         given = {**given, "emit": first.emit}
-        self._engine = InProcess(case, given)
+        self._engine: InProcess | OnSpark
+        if engine == "spark":
+            micro = case.by_micro_batches()
+            self._engine = OnSpark(micro, given, spark, struct, results.schema)
+        else:
+            self._engine = InProcess(case, given)
         self._case, self._kind = case, "hopping" if is_hopping else "rolling"
         arrivals = [(name, "ascending") for name in [*case.arrivals, ROW]]
         self._order = table.sort_by(arrivals)[ROW].to_pylist()
@@ -197,8 +226,9 @@ class _Check:
         """
         case = self._case
         ticks = case.times.ticks.to_pylist()
-        script = draw(random, ticks, self._order, case.late, case.longest)
-        script = self._engine.adapted(script, random)
+        engine, bounds = self._engine, (case.late, case.longest)
+        script = draw(random, ticks, self._order, *bounds, engine.batches)
+        script = engine.adapted(script, random)
         found = self._difference(script)
         if found is None:
             return
@@ -209,12 +239,12 @@ class _Check:
             other = self._difference(each)
             return other is not None and other.startswith(RAISES) == raises
 
-        script = smallest(script, fails, self._engine.tries)
+        script = smallest(script, fails, engine.tries)
         found = self._difference(script)
         raise AssertionError(
             f"the stream differs from {self._kind} over its rows: {found}\n"
             f"({which}; the smallest cut found: {_counts(script)})\n"
-            + "\n".join(self._engine.lines(script))
+            + "\n".join(engine.lines(script))
         )
 
     def _difference(self, script: Script) -> str | None:
