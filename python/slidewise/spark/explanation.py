@@ -15,7 +15,7 @@ from slidewise.spark.only import Only
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
-from slidewise.spec.durations import parse_length
+from slidewise.spec.durations import Length, parse_length
 from slidewise.spec.spec import Spec
 from slidewise.table.asof import PointColumns
 from slidewise.table.batched_rolling import needs_whole_keys
@@ -108,17 +108,19 @@ def _why_buckets(
     return reason
 
 
-def _state(query: KeyedQuery) -> list[str]:
-    """Describes the state: its rows, how long they are kept, and what is read."""
+def _longest(query: KeyedQuery) -> Length | None:
+    """The longest window of time whose rows are kept, not folded into cells."""
     windows = query.spec.windows
     if query.cells is not None:
         windows = tuple(w for w in windows if w.cell_grid(query.ticks_of) is None)
-    reach = max(
-        (w.timed for w in windows if w.timed is not None),
-        key=lambda length: length.amount,
-        default=None,
-    )
-    twice = "twice " if query.corrects else ""
+    timed = (window.timed for window in windows)
+    lengths = (length for length in timed if length is not None)
+    return max(lengths, key=lambda length: length.amount, default=None)
+
+
+def _kept(query: KeyedQuery) -> list[str]:
+    """Says which rows are kept, and for how long."""
+    reach, twice = _longest(query), "twice " if query.corrects else ""
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
     if query.cells is not None:
         kept.append("until the watermark has passed their cell")
@@ -136,6 +138,12 @@ def _state(query: KeyedQuery) -> list[str]:
     if query.row_closed_window and not query.flag_column:
         more = query.row_closed_window.slide_rows - 1
         kept.append(f"up to {more} more of each key, to count them")
+    return kept
+
+
+def _state(query: KeyedQuery) -> list[str]:
+    """Describes the state: its rows, how long they are kept, and what is read."""
+    reach, kept = _longest(query), _kept(query)
     each = width_of(query.stored_schema)
     cells = explain_cells(query, query.reach + query.allowance)
     lines = [
