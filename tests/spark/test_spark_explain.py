@@ -106,7 +106,8 @@ def test_streams(spark: Any) -> None:
     assert "nothing is folded" in plan
     assert "rows wait" not in plan
     call["aggs"] = {"a": sw.integral("value")}
-    plan = " ".join(explain(rates, by="value", late="5s", **call).split())
+    plan = explain(rates, by="value", late="5s", then_by="value", **call)
+    plan = " ".join(plan.split())
     assert "and the last entries of each key, with which windows begin" in plan
     call["aggs"] = {"n": sw.count()}
     for late_rows, words in (

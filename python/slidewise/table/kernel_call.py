@@ -260,7 +260,8 @@ class KernelCall(Binding):
         Raises:
             ResultOverflowError: As for `compute`.
         """
-        count = len(self.spans)
+        # Answers after rows have left are of the first windows only.
+        count = min(len(self.spans), len(answers))
         windows = range(count)
         found = {at: dict(enumerate(answers[at])) for at in windows}
         before = {
