@@ -360,7 +360,7 @@ impl Kernel for Answers<'_> {
                     sink.leave_out(*index, block, counts, agg.ddof as usize + 1);
                 }
                 Kind::Correlation => {
-                    sink.numbers(*index, windows.map(|(of, _)| of.correlation()));
+                    sink.numbers(*index, windows.map(|(of, n)| of.correlation(*n)));
                     sink.leave_out(*index, block, counts, 2);
                 }
                 kind => {
@@ -400,13 +400,14 @@ impl Products {
     }
 
     #[inline(always)]
-    fn correlation(&self) -> f64 {
-        let [x, y] = self.squares();
+    fn correlation(&self, count: f64) -> f64 {
+        let count = Double::sum(count, 0.0);
+        let [x, y, share] = [self.xx, self.yy, self.xy].map(|sum| sum.over(count).rounded());
         let scale = match x * y {
             both if both.is_normal() => both.sqrt(),
             _ => x.sqrt() * y.sqrt(),
         };
-        without_noise(self.xy.rounded() / scale).clamp(-1.0, 1.0)
+        without_noise(share / scale).clamp(-1.0, 1.0)
     }
 
     #[inline(always)]
