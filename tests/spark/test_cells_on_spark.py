@@ -1,6 +1,7 @@
 """Cells of `resolution=` in the state of streams: their rows become partials."""
 
 import copy
+import datetime as dt
 import json
 import random
 from collections.abc import Iterator
@@ -12,14 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from seeds import SEED
-from streams import LATE, SCHEMA, START, FileSource, assert_same
+from streams import (
+    LATE,
+    SCHEMA,
+    START,
+    FileSource,
+    assert_same,
+    read,
+    start_keyed,
+    written,
+)
 
 import slidewise as sw
 from slidewise.keyed import cells, row_log
 from slidewise.keyed.published import Folder
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.validation import checked
-from slidewise.spark import operator
+from slidewise.spark import migrate, operator, read_state, rolling
 from slidewise.spark.arrow_ipc import read_ipc, write_ipc
 from slidewise.spark.buckets import bucket_keys
 from slidewise.spark.checkpoint_guard import Guard
@@ -204,3 +214,59 @@ def test_a_follower_of_a_stream_has_its_cells(
         assert_same(follower.query_many(points, at="t"), expected, ["key"])
         folded += len(bucket.shard["log"]["cells"])
     assert folded
+
+
+def minutes(source: FileSource, count: int) -> None:
+    """Micro-batches of ten minutes each, of 200 rows a key, some of them late."""
+    draw = source.random
+    for _ in range(count):
+        start = len(source.batches) * 600_000
+        rows = [
+            {
+                "id": start + at,
+                "t": START + dt.timedelta(milliseconds=start + draw.randrange(640_000)),
+                "key": f"k{at % 30}",
+                "x": draw.randrange(-50, 50),
+                "y": draw.gauss(1e6, 1.0),
+            }
+            for at in range(6_000)
+        ]
+        source.put(pa.Table.from_pylist(rows, SCHEMA))
+
+
+def test_a_stream_of_cells(spark: Any, tmp_path: Path) -> None:
+    """Its state has a partial per key and cell, also after a migration."""
+    source = FileSource(tmp_path, 41, LATE)
+    windows = sw.trailing("20m", resolution="5m")
+    given: dict[str, Any] = {"on": "t", "by": "key", "windows": windows, "aggs": AGGS}
+
+    def results(name: str, spec: sw.Spec, **options: Any) -> pa.Table:
+        stream = rolling(read(spark, tmp_path), spec, late=LATE, **options)
+        start_keyed(stream, tmp_path, name).awaitTermination()
+        return written(spark, tmp_path, name).drop_columns("batch")
+
+    def held(name: str) -> tuple[pa.Table, pa.Table]:
+        state = read_state(spark, str(tmp_path / f"{name}-checkpoint")).toArrow()
+        assert state.column_names[-2:] == ["_pending", "_folded"]
+        return state.filter(state["_folded"]), state.filter(pc.invert(state["_folded"]))
+
+    minutes(source, 3)
+    spec = sw.Spec(**given)
+    first = results("old", spec)
+    folded, rows = held("old")
+    assert 30 * 4 <= len(folded) <= 30 * 8
+    assert len(rows) < 3_000
+    old, new = tmp_path / "old-checkpoint", tmp_path / "new-checkpoint"
+    more = spec.replace(aggs=AGGS | {"most": sw.max("x")})
+    with pytest.raises(sw.SpecError, match="its rows are folded by its aggregations"):
+        migrate(old, new, spec=more)
+    assert not new.exists()
+    migrate(old, new, buckets=2)
+    minutes(source, 1)
+    again = results("new", spec, buckets=2)
+    assert_same(
+        pa.concat_tables([first, again]), source.expected("final", given), ["id"]
+    )
+    folded, rows = held("new")
+    assert 30 * 4 <= len(folded) <= 30 * 8
+    assert len(rows) < 3_000
