@@ -157,6 +157,12 @@ impl Dense<'_> {
         }
     }
 
+    #[inline(always)]
+    pub fn is_present(&self, at: usize) -> bool {
+        let presence = self.presence.as_ref();
+        presence.is_none_or(|presence| presence.present[at])
+    }
+
     /// Whether integers ascend within a group, where they are not missing.
     pub fn ascends(&self, group: &[usize]) -> bool {
         let (Numbers::I64(values), rows) = (&self.numbers, group[0]..group[1]) else {
@@ -174,11 +180,7 @@ impl Dense<'_> {
 
     /// The bits of the present values, one after the other.
     pub fn each_present(&self, take: impl FnMut(u64)) {
-        let there = |at: usize| {
-            let presence = self.presence.as_ref();
-            presence.is_none_or(|presence| presence.present[at])
-        };
-        let kept = (0..self.len()).filter(|at| there(*at));
+        let kept = (0..self.len()).filter(|at| self.is_present(*at));
         match &self.numbers {
             Numbers::I64(values) => kept.map(|at| values[at] as u64).for_each(take),
             Numbers::F64(values) => kept.map(|at| values[at].to_bits()).for_each(take),

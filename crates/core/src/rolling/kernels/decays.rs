@@ -221,12 +221,7 @@ pub(super) fn unordered(
         };
         Weights::new(length, tick).of(times[at]).0.unsigned_abs() <= 1 << 60
     };
-    let is_there = |at: &usize| {
-        times
-            .presence
-            .as_ref()
-            .is_none_or(|presence| presence.present[*at])
-    };
+    let is_there = |at: &usize| times.is_present(*at);
     let is_beyond = |group: &[usize]| {
         let mut ends = [
             (group[0]..group[1]).find(is_there),

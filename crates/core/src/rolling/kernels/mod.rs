@@ -53,7 +53,7 @@ struct RowBlock<'a> {
 }
 
 impl RowBlock<'_> {
-    fn windows(&self) -> impl ExactSizeIterator<Item = (usize, usize)> {
+    fn windows(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {
         self.lo.iter().copied().zip(self.hi.iter().copied())
     }
 
@@ -71,6 +71,11 @@ impl RowBlock<'_> {
 struct PresentCounts<'a>(Option<&'a Presence>);
 
 impl PresentCounts<'_> {
+    #[inline(always)]
+    fn has(self, at: usize) -> bool {
+        self.0.is_none_or(|presence| presence.present[at])
+    }
+
     #[inline(always)]
     fn of(self, lo: usize, hi: usize) -> usize {
         self.0.map_or(hi - lo, |presence| presence.count(lo, hi))

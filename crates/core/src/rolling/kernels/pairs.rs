@@ -89,7 +89,7 @@ impl PairRows {
                 Numbers::I64(values) => {
                     for group in starts.windows(2) {
                         let values = &values[group[0]..group[1]];
-                        let present = (group[0]..group[1]).position(|at| is_present(column, at));
+                        let present = (group[0]..group[1]).position(|at| column.is_present(at));
                         let first = match of.distances {
                             true => present.map_or(0, |at| values[at]),
                             false => 0,
@@ -102,7 +102,7 @@ impl PairRows {
             }
         }
         let is_whole = columns.iter().all(|column| column.presence.is_none());
-        let both = |at| columns.iter().all(|column| is_present(column, at));
+        let both = |at| columns.iter().all(|column| column.is_present(at));
         let presence = (!is_whole).then(|| Presence::new((0..rows.len()).map(both).collect()));
         Self { of, rows, presence }
     }
@@ -110,11 +110,6 @@ impl PairRows {
     fn counts(&self) -> PresentCounts<'_> {
         PresentCounts(self.presence.as_ref())
     }
-}
-
-fn is_present(column: &Dense<'_>, at: usize) -> bool {
-    let presence = column.presence.as_ref();
-    presence.is_none_or(|presence| presence.present[at])
 }
 
 /// The groups of which a column has values that are too large or too small, or integers that
@@ -128,13 +123,13 @@ pub(super) fn too_far(
         return None;
     }
     let columns = [&columns[agg.of?], &columns[agg.by?]];
-    let is_wide = |values: &mut dyn Iterator<Item = i64>| match agg.kind {
+    let is_far = |values: &mut dyn Iterator<Item = i64>| match agg.kind {
         Kind::WeightedMean => is_wide(&mut values.chain([0])),
         _ => is_wide(values),
     };
     let may_be = columns.iter().any(|column| match column.values {
         Values::F64(values) => !values.iter().fold(true, |all, value| all & is_near(*value)),
-        Values::I64(values) => is_wide(&mut values.iter().copied()),
+        Values::I64(values) => is_far(&mut values.iter().copied()),
         Values::Cells(_) => unreachable!("kernels know numbers only"),
     });
     if !may_be {
@@ -146,7 +141,7 @@ pub(super) fn too_far(
             let mut rows = rows.filter(|row| column.validity.is_none_or(|of| of.is_valid(*row)));
             match column.values {
                 Values::F64(values) => rows.any(|row| !is_near(values[row])),
-                Values::I64(values) => is_wide(&mut rows.map(|row| values[row])),
+                Values::I64(values) => is_far(&mut rows.map(|row| values[row])),
                 Values::Cells(_) => unreachable!("kernels know numbers only"),
             }
         })
@@ -242,11 +237,6 @@ struct Pairs<'a> {
 
 impl Pairs<'_> {
     #[inline(always)]
-    fn is_present(&self, at: usize) -> bool {
-        self.counts.0.is_none_or(|presence| presence.present[at])
-    }
-
-    #[inline(always)]
     fn terms(&self, at: usize) -> Sums {
         let [x, y] = self.rows[at];
         let (dx, ex) = two_sum(x, -self.pivot[0]);
@@ -263,7 +253,7 @@ impl Pairs<'_> {
                 exy + (dx * ey + dy * ex),
             ],
         };
-        match self.is_present(at) {
+        match self.counts.has(at) {
             true => terms,
             false => Sums::NONE,
         }
@@ -272,7 +262,7 @@ impl Pairs<'_> {
     /// A pivot for rows, given an earlier one: their only value, or about their mean.
     fn near(&self, side: usize, lo: usize, hi: usize) -> Option<f64> {
         let mut values = (lo..hi)
-            .filter(|at| self.is_present(*at))
+            .filter(|at| self.counts.has(*at))
             .map(|at| self.rows[at][side]);
         let (first, pivot) = (values.next()?, self.pivot[side]);
         let (mut distances, mut is_one) = (first - pivot, true);
@@ -446,12 +436,7 @@ impl Scan for Weighted<'_> {
     }
     #[inline(always)]
     fn absorb(&self, [products, weights]: Self::Fold, at: usize) -> Self::Fold {
-        if !self
-            .0
-            .counts()
-            .0
-            .is_none_or(|presence| presence.present[at])
-        {
+        if !self.0.counts().has(at) {
             return [products, weights];
         }
         let [value, weight] = self.0.rows[at];

@@ -99,17 +99,8 @@ impl ColumnSink<'_, '_> {
         if block.own && counts.0.is_none() && least == 1 {
             return;
         }
-        // Such windows are rare, and this test is vectorised.
         let few = |(lo, hi)| counts.of(lo, hi) < least;
-        if !block.windows().fold(false, |any, window| any | few(window)) {
-            return;
-        }
-        for (at, (lo, hi)) in block.windows().enumerate() {
-            if few((lo, hi)) {
-                let row = self.row(at);
-                self.chunks[index].leave_out(row);
-            }
-        }
+        self.leave_out_where(index, block.windows().map(few));
     }
 
     /// Windows that have no answer.
@@ -119,6 +110,7 @@ impl ColumnSink<'_, '_> {
         index: usize,
         windows: impl Iterator<Item = bool> + Clone,
     ) {
+        // Such windows are rare, and this test is vectorised.
         if !windows.clone().fold(false, |any, is_out| any | is_out) {
             return;
         }
