@@ -6,7 +6,7 @@ both zeros are equal, and null equals null.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from slidewise.table.arrays import (
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.points import QueryPoints
 
-__all__ = ["are_different", "changes_of_folds", "changes_of_rows"]
+__all__ = ["any_different", "changes_of_folds", "changes_of_rows"]
 
 _INT64, _CODE = pa.int64(), pa.uint32()
 # The number of times of a query point in the first step, and its growth per step.
@@ -177,17 +177,17 @@ class _Points:
 
 def _changed(results: _Results, after: _Results, point: pa.Array) -> pa.Array:
     """Whether the result of a point differs from one after a change."""
-    masks = [
-        are_different(result.array.take(point), after[name].array)
+    pairs = (
+        (result.array.take(point), after[name].array)
         for name, result in results.items()
-    ]
-    none = pa.repeat(pa.scalar(False), len(point))
-    return reduce(pc.or_, masks, none)
+    )
+    return any_different(pairs, len(point))
 
 
-def are_different(results: pa.Array, others: pa.Array) -> pa.Array:
-    """Whether each result differs from the other one."""
-    return _differ(one_column([results, others]))
+def any_different(pairs: Iterable[tuple[pa.Array, pa.Array]], count: int) -> pa.Array:
+    """Whether any of so many results of each row differs from its other one."""
+    masks = (_differ(one_column([*pair])) for pair in pairs)
+    return reduce(pc.or_, masks, pa.repeat(pa.scalar(False), count))
 
 
 def _differ(both: pa.Array) -> pa.Array:

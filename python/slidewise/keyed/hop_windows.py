@@ -5,7 +5,6 @@ The caller gives the rows, and decides which windows are closed.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.arrow import append_columns
 from slidewise.frames.base import Result, empty_table, one_array
 from slidewise.keyed.columns import FRESH, LATEST, ROWS, TIME
-from slidewise.keyed.expiry import are_different
+from slidewise.keyed.expiry import any_different
 from slidewise.keyed.query import KeyedQuery
 from slidewise.spec.spec import derive
 from slidewise.table.asof import query_points_of
@@ -210,11 +209,10 @@ def _moved(
     stops = pc.add(windows.ends, query.grid.stop_shift)
     points = table.select(list(query.spec.by)).append_column(TIME, stops)
     before = answer_windows(query, earlier, points)
-    differ = [
-        are_different(one_array(table[name]), before[name].array)
-        for name, _ in query.spec.aggs
-    ]
-    return reduce(pc.or_, differ)
+    pairs = (
+        (one_array(table[name]), before[name].array) for name, _ in query.spec.aggs
+    )
+    return any_different(pairs, len(table))
 
 
 def answer_none(query: KeyedQuery) -> pa.Table:

@@ -118,9 +118,9 @@ def _longest(query: KeyedQuery) -> Length | None:
     return max(lengths, key=lambda length: length.amount, default=None)
 
 
-def _kept(query: KeyedQuery) -> list[str]:
+def _kept(query: KeyedQuery, reach: Length | None) -> list[str]:
     """Says which rows are kept, and for how long."""
-    reach, twice = _longest(query), "twice " if query.corrects else ""
+    twice = "twice " if query.corrects else ""
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
     if query.cells is not None:
         kept.append("until the watermark has passed their cell")
@@ -143,7 +143,8 @@ def _kept(query: KeyedQuery) -> list[str]:
 
 def _state(query: KeyedQuery) -> list[str]:
     """Describes the state: its rows, how long they are kept, and what is read."""
-    reach, kept = _longest(query), _kept(query)
+    reach = _longest(query)
+    kept = _kept(query, reach)
     each = width_of(query.stored_schema)
     cells = explain_cells(query, query.reach + query.allowance)
     lines = [

@@ -129,15 +129,15 @@ def audit(
         "served",
     )
     columns = [PointColumns(at, each.by, ()) for each in specs]
-    whole = [_called(each.replace(arrival=None), _EXPECTED) for each in specs]
+    whole = [each.replace(arrival=None) for each in specs]
     results = labels.df
     for of, arrivals, ending in ((whole, (), _EXPECTED), (seen, moments, _AS_OF)):
-        of = [_called(each, ending) for each in of] if ending == _AS_OF else of
-        for each in of:
+        called = [_called(each, ending) for each in of]
+        for each in called:
             check_order(each, options.then_by)
-        if of:
+        if called:
             places = [each._replace(arrivals=arrivals) for each in columns]
-            results = transform_specs(table, of, options, results, places)
+            results = transform_specs(table, called, options, results, places)
     reasons = _Reasons(
         tuple(results.columns), tuple(labels.df.columns), spec.results, bool(seen)
     )

@@ -260,7 +260,7 @@ class KernelCall(Binding):
         Raises:
             ResultOverflowError: As for `compute`.
         """
-        # Answers after rows have left are of the first windows only.
+        # Those after changes are in one list, whatever the number of windows.
         count = min(len(self.spans), len(answers))
         windows = range(count)
         found = {at: dict(enumerate(answers[at])) for at in windows}

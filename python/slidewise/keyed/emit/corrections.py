@@ -10,14 +10,12 @@ With `edge="carry"` a window may begin with a late row that it does not hold. Su
 results are computed without the late rows, too, and emitted if they differ.
 """
 
-from functools import reduce
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import count
 from slidewise.keyed.columns import FRESH, LATEST, TIME
-from slidewise.keyed.expiry import are_different
+from slidewise.keyed.expiry import any_different
 from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.query import KeyedQuery
 from slidewise.keyed.shard import Shard
@@ -74,9 +72,9 @@ def _moved(
     earlier = pc.invert(late)
     _, request = query.request([rows.filter(earlier)])
     before = [r.array for window in request.compute(None) for r in window.values()]
-    pairs = zip(answers, before, strict=True)
-    differ = [are_different(now.filter(earlier), then) for now, then in pairs]
-    return pc.replace_with_mask(late, earlier, reduce(pc.or_, differ))
+    now = [answer.filter(earlier) for answer in answers]
+    differ = any_different(zip(now, before, strict=True), len(now[0]))
+    return pc.replace_with_mask(late, earlier, differ)
 
 
 def _corrected_rows(query: KeyedQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
